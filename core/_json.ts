@@ -1,0 +1,127 @@
+/**
+ * Writes JSON as `JSON.stringify` does, and refuses what that would silently lose. Contract: C12–C14,
+ * C17.
+ *
+ * @module
+ */
+
+import { BabelQueueError } from "./errors.ts";
+import { DEEPEST_NESTING } from "./_contract.ts";
+
+/** `JSON.rawJSON`, which no library of types knows yet. */
+interface RawJson {
+  rawJSON(text: string): unknown;
+}
+
+/**
+ * Writes a value as compact JSON. A `bigint` becomes an integer literal.
+ *
+ * @param value The value.
+ * @param pointer RFC 6901 pointer to the value, for messages.
+ * @returns The text; undefined for a value that has none, as a function.
+ * @throws {BabelQueueError} `invalid_data` for a number that is not finite, a cycle, and a function,
+ * symbol or undefined in an array.
+ */
+export function toJson(value: unknown, pointer: string): string | undefined {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const hasBigint = check(value, pointer);
+    if (!hasBigint) {
+      throw new BabelQueueError("invalid_data", `Cannot encode ${pointer || "the envelope"}`, {
+        cause,
+      });
+    }
+    return JSON.stringify(value, writeBigint);
+  }
+  // What JSON.stringify cannot write in an array, and a number that is not finite, becomes null.
+  if (text?.includes("null")) check(value, pointer);
+  return text;
+}
+
+function writeBigint(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? (JSON as unknown as RawJson).rawJSON(String(value)) : value;
+}
+
+/** A container on the way down. */
+interface Level {
+  readonly value: object;
+  readonly keys: readonly string[];
+  readonly isArray: boolean;
+  next: number;
+}
+
+/** Looks at every value that would be written; says whether there is a `bigint` among them. */
+function check(root: unknown, pointer: string): boolean {
+  const levels: Level[] = [];
+  const above = new Set<object>();
+  let hasBigint = false;
+  const path = (): string =>
+    pointer + levels.map(({ keys, next }) => `/${escape(keys[next - 1] ?? "")}`).join("");
+  const refuse = (what: string): never => {
+    throw new BabelQueueError("invalid_data", `Cannot encode ${path() || "the envelope"}: ${what}`);
+  };
+
+  const visit = (given: unknown, key: string, inArray: boolean): void => {
+    const value = written(given, key);
+    switch (typeof value) {
+      case "number":
+        if (!Number.isFinite(value)) refuse(`${value} is no JSON number`);
+        return;
+      case "bigint":
+        if (!Number.isFinite(Number(value))) refuse("the bigint is beyond the range of a double");
+        hasBigint = true;
+        return;
+      case "function":
+      case "symbol":
+      case "undefined":
+        if (inArray) refuse(`an array cannot hold a value of type ${typeof value}`);
+        return;
+      case "object":
+        if (value === null) return;
+        if (above.has(value)) refuse("the value contains itself");
+        if (levels.length >= DEEPEST_NESTING) {
+          refuse(`it nests deeper than ${DEEPEST_NESTING} levels`);
+        }
+        above.add(value);
+        levels.push(levelOf(value));
+    }
+  };
+
+  visit(root, "", false);
+  for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+    const key = level.keys[level.next++];
+    if (key === undefined) {
+      above.delete(level.value);
+      levels.pop();
+    } else {
+      visit((level.value as Record<string, unknown>)[key], key, level.isArray);
+    }
+  }
+  return hasBigint;
+}
+
+function levelOf(value: object): Level {
+  const isArray = Array.isArray(value);
+  // An array's holes are written too.
+  const keys = isArray ? Array.from(value, (_, index) => String(index)) : Object.keys(value);
+  return { value, keys, isArray, next: 0 };
+}
+
+/** The value that JSON.stringify writes in place of another. */
+function written(value: unknown, key: string): unknown {
+  let result = value;
+  if (typeof value === "bigint" || (typeof value === "object" && value !== null)) {
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON === "function") result = toJSON.call(value, key) as unknown;
+  }
+  if (result instanceof Number || result instanceof BigInt) return result.valueOf();
+  if (result instanceof String || result instanceof Boolean) return null;
+  return result;
+}
+
+/** A name inside an RFC 6901 pointer. Contract: C53. */
+export function escape(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}

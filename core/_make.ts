@@ -1,0 +1,59 @@
+/**
+ * What making an envelope and encoding a new one have in common: the checks, in one place.
+ *
+ * @module
+ */
+
+import { trimAscii } from "./blank.ts";
+import { CORE_META, DEFAULT_QUEUE, FORBIDDEN_META } from "./_contract.ts";
+import { BabelQueueError, EnvelopeKeyError } from "./errors.ts";
+import { isObject } from "./_fold.ts";
+import { escape } from "./_json.ts";
+
+/** The URN of a new message, trimmed. Contract: C90. */
+export function jobOf(urn: string): string {
+  const job = typeof urn === "string" ? trimAscii(urn) : "";
+  if (job === "") {
+    throw new BabelQueueError("invalid_envelope", "Cannot make an envelope: the URN is empty");
+  }
+  return job;
+}
+
+/** The trace id of a new message: the given one, trimmed, or a new one. Contract: C91. */
+export function traceIdOf(traceId: string | null | undefined, newId: () => string): string {
+  return (typeof traceId === "string" ? trimAscii(traceId) : "") || newId();
+}
+
+/** The queue of a new message. Contract: C94. */
+export function queueOf(queue: string | undefined): string {
+  return queue || DEFAULT_QUEUE;
+}
+
+/** The payload of a new message, as an object that may be written. Contract: C92, GR-3. */
+export function dataOf(data: object | null | undefined): object {
+  let value: unknown = data ?? {};
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === "function") value = toJSON.call(value, "data");
+  if (!isObject(value)) {
+    const what = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
+    throw new BabelQueueError(
+      "invalid_data",
+      `Cannot encode /data: it must be a JSON object, not ${what}`,
+    );
+  }
+  return value;
+}
+
+/** Refuses extensions of `meta` that are named like a member of the contract. Contract: C52. */
+export function checkExtensions(meta: Readonly<Record<string, unknown>>): void {
+  for (const name of Object.keys(meta)) {
+    if (!CORE_META.includes(name) && !FORBIDDEN_META.includes(name)) continue;
+    const pointer = `/meta/${escape(name)}`;
+    throw new EnvelopeKeyError(
+      pointer,
+      `Cannot write ${pointer}: ${
+        FORBIDDEN_META.includes(name) ? "the member is forbidden" : "only the codec writes it"
+      }`,
+    );
+  }
+}

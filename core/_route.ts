@@ -1,0 +1,63 @@
+import { saturate } from "./attempts.ts";
+import { isBlank } from "./blank.ts";
+import { type Frame, frameOfBytes, frameOfText } from "./_frame.ts";
+import { integerOf, lastMember, layoutOf, metaSpan, stringOf } from "./_layout.ts";
+import type { ObjectSpan } from "./_scan.ts";
+import { decodeUtf8 } from "./_text.ts";
+
+/** The routing fields of a body. */
+export interface Route {
+  readonly urn: string;
+  readonly traceId: string | null;
+  readonly messageId: string;
+  readonly metaQueue: string | null;
+  readonly attempts: number | null;
+}
+
+/** The route of a body that cannot be read. */
+export const NO_ROUTE: Route = Object.freeze({
+  urn: "",
+  traceId: null,
+  messageId: "",
+  metaQueue: null,
+  attempts: null,
+});
+
+/** The routing fields of a body, found without parsing `data`. */
+export function routeOf(body: Uint8Array | string): Route {
+  const frame = typeof body === "string" ? frameOfText(body) : frameOfBytes(body);
+  if (frame !== null) return routeOfFrame(frame);
+  const text = typeof body === "string" ? body : decodeUtf8(body);
+  const root = text === null ? "" : layoutOf(text);
+  return text === null || typeof root === "string" ? NO_ROUTE : routeOfLayout(text, root);
+}
+
+/** The routing fields of a canonical envelope. */
+export function routeOfFrame({ job, traceId, id, queue, attempts }: Frame): Route {
+  return {
+    urn: job,
+    traceId,
+    messageId: id,
+    metaQueue: isBlank(queue) ? null : queue,
+    attempts: attempts > 0 ? attempts : 0,
+  };
+}
+
+/** The routing fields of any other envelope. */
+export function routeOfLayout(text: string, root: ObjectSpan): Route {
+  const meta = lastMember(root, "meta");
+  const inner = meta === undefined ? null : metaSpan(text, meta);
+  const attempts = integerOf(text, lastMember(root, "attempts"));
+  return {
+    urn: content(stringOf(text, lastMember(root, "job"))) ??
+      content(stringOf(text, lastMember(root, "urn"))) ?? "",
+    traceId: content(stringOf(text, lastMember(root, "trace_id"))),
+    messageId: (inner && stringOf(text, lastMember(inner, "id"))) ?? "",
+    metaQueue: content((inner && stringOf(text, lastMember(inner, "queue"))) ?? undefined),
+    attempts: attempts === null ? null : saturate(attempts),
+  };
+}
+
+function content(value: string | undefined): string | null {
+  return value === undefined || isBlank(value) ? null : value;
+}

@@ -1,0 +1,145 @@
+/**
+ * The `dead_letter` block of a record on a dead-letter queue. Contract: C101–C108.
+ *
+ * @module
+ */
+
+import { saturate } from "./attempts.ts";
+import { systemClock } from "./clock.ts";
+import { SOURCE_LANG } from "./_contract.ts";
+import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
+
+/** What a {@linkcode deadLetterBlock} is made of. */
+export interface DeadLetterOptions {
+  /** `failed`, `unknown_urn` or `poison`. */
+  readonly reason: string;
+  /** Whatever was thrown; null when nothing was. */
+  readonly error: unknown;
+  /** Queue that the message belonged to. */
+  readonly originalQueue: string;
+  /** Deliveries so far. */
+  readonly attempts: number;
+  /** Now, in Unix milliseconds. */
+  readonly failedAtMs: number;
+}
+
+/** What {@linkcode annotate} writes beside the reason and the queue. */
+export interface AnnotateOptions {
+  /**
+   * Deliveries so far.
+   *
+   * @default {the envelope's own `attempts`, else 0}
+   */
+  readonly attempts?: number;
+  /**
+   * Message of the last error.
+   *
+   * @default {null}
+   */
+  readonly error?: string | null;
+  /**
+   * Type name of the last error.
+   *
+   * @default {null}
+   */
+  readonly exception?: string | null;
+  /**
+   * When the message was dead-lettered, in Unix milliseconds.
+   *
+   * @default {now}
+   */
+  readonly failedAtMs?: number;
+}
+
+/**
+ * Adds a `dead_letter` block to a copy of an envelope, as its last member; an existing block is
+ * replaced. Nothing else changes, the top-level `attempts` included. Contract: C105–C107.
+ *
+ * @param envelope The envelope; it stays as it is.
+ * @param reason `failed`, `unknown_urn` or `poison`.
+ * @param originalQueue Queue that the message belonged to.
+ * @param options The rest of the block.
+ * @returns The copy.
+ *
+ * @example Annotate an exhausted message
+ * ```ts
+ * import { annotate, EnvelopeCodec } from "@bq/core";
+ * import assert from "node:assert/strict";
+ *
+ * const envelope = EnvelopeCodec.make("urn:babel:orders:created", { id: 7 });
+ * const record = annotate(envelope, "failed", "orders", { attempts: 3, error: "no stock" });
+ * assert.equal(record.dead_letter.attempts, 3);
+ * assert.equal(record.dead_letter.original_queue, "orders");
+ * ```
+ */
+export function annotate<E extends IncomingEnvelope>(
+  envelope: E,
+  reason: string,
+  originalQueue: string,
+  options: AnnotateOptions = {},
+): Omit<E, "dead_letter"> & { readonly dead_letter: DeadLetter } {
+  const { dead_letter: _, ...rest } = envelope;
+  const own = envelope["attempts"];
+  const block: DeadLetter = {
+    reason,
+    error: options.error ?? null,
+    exception: options.exception ?? null,
+    failed_at: options.failedAtMs ?? systemClock.now(),
+    original_queue: originalQueue,
+    attempts: saturate(options.attempts ?? (typeof own === "number" ? own : 0)),
+    lang: SOURCE_LANG,
+  };
+  return { ...rest, dead_letter: block } as Omit<E, "dead_letter"> & {
+    readonly dead_letter: DeadLetter;
+  };
+}
+
+/**
+ * Makes the block of a message that failed. Whatever was thrown is described and nothing makes this
+ * throw; unpaired surrogates become U+FFFD, so that the block is UTF-8. Contract: C101, C102, C108.
+ *
+ * @param options What happened to the message.
+ * @returns The block; `error` and `exception` are null only for an `error` of null.
+ */
+export function deadLetterBlock(options: DeadLetterOptions): DeadLetter {
+  const { error, reason, originalQueue, attempts, failedAtMs } = options;
+  return {
+    reason,
+    error: error === null ? null : messageOf(error).toWellFormed(),
+    exception: error === null ? null : typeNameOf(error).toWellFormed(),
+    failed_at: failedAtMs,
+    original_queue: originalQueue.toWellFormed(),
+    attempts: saturate(attempts),
+    lang: SOURCE_LANG,
+  };
+}
+
+/** The message of an error, or the text of anything else that was thrown. */
+function messageOf(thrown: unknown): string {
+  const message = attempt(() => (thrown as { message?: unknown }).message);
+  if (isObject(thrown) && typeof message === "string") return message;
+  return attempt(() => String(thrown)) ?? attempt(() => Object.prototype.toString.call(thrown)) ??
+    "unknown error";
+}
+
+/** The name of an error's type, or of the type of anything else that was thrown. */
+function typeNameOf(thrown: unknown): string {
+  if (!isObject(thrown)) return typeof thrown;
+  const name = attempt(() => (thrown as { name?: unknown }).name);
+  if (typeof name === "string" && name !== "") return name;
+  const constructed = attempt(() => (thrown.constructor as { name?: unknown }).name);
+  return typeof constructed === "string" && constructed !== "" ? constructed : "Object";
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+/** Runs code of whoever threw: getters, `toString`, proxies. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import type { Clock } from "../core/clock.ts";
+import { BabelQueueError, ConnectionError } from "../core/errors.ts";
+import { abortable, backOffMs } from "./_back_off.ts";
+import type { EventHub } from "./events.ts";
+import type { Transport, TransportEvent } from "./transport.ts";
+
+/** Opens a transport once, however many ask for it at a time, and tries again while that can help. */
+export class Connection {
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #hub: EventHub;
+  readonly #closing: AbortController = new AbortController();
+  #opening: Promise<void> | null = null;
+  #opened = false;
+  #up = false;
+
+  constructor(transport: Transport, clock: Clock, random: () => number, hub: EventHub) {
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#random = random;
+    this.#hub = hub;
+  }
+
+  /** Whether the transport is open and has not reported a loss. */
+  get up(): boolean {
+    return this.#up;
+  }
+
+  /** Whether the transport was opened. */
+  get opened(): boolean {
+    return this.#opened;
+  }
+
+  /** Whether `close` was called. */
+  get closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /**
+   * Resolves once the transport is open; tries again, with growing waits, until `signal` is aborted.
+   *
+   * @throws {ConnectionError} what the last attempt met; at once when it is fatal.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    for (let failures = 1; !this.#opened; failures++) {
+      this.#refuseClosed();
+      let last: Error;
+      try {
+        await abortable(this.#attempt(), signal, () =>
+          new ConnectionError(
+            `Cannot connect to '${this.#transport.name}': no answer before the wait ended`,
+          ));
+        break;
+      } catch (error) {
+        last = error instanceof Error ? error : new Error(String(error));
+      }
+      this.#refuseClosed();
+      if (last instanceof ConnectionError && last.fatal) throw last;
+      if (!signal.aborted) {
+        this.#hub.emit({ level: "warn", type: "disconnected", error: last });
+        const waitEnds = AbortSignal.any([signal, this.#closing.signal]);
+        await this.#clock.sleep(backOffMs(failures, this.#random()), waitEnds);
+      }
+      if (signal.aborted) throw last;
+    }
+    this.#refuseClosed();
+  }
+
+  /** Ends every wait and disconnects; `signal` bounds it. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closing.abort();
+    // An open that is under way still owns a half-made connection: it ends first.
+    await this.#opening?.catch(() => {});
+    this.#up = false;
+    await this.#transport.close({ signal });
+  }
+
+  #attempt(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => this.#opening = null);
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
+    const context = {
+      clock: this.#clock,
+      random: this.#random,
+      bytes: (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length)),
+      emit: (event: TransportEvent): void => this.#report(event),
+    };
+    await this.#transport.open(context, { signal: this.#closing.signal });
+    this.#opened = true;
+    this.#report({ type: "connected" });
+  }
+
+  #report(event: TransportEvent): void {
+    if (event.type === "warning") {
+      const message = `${event.code}: ${event.message}`;
+      return this.#hub.emit({ level: "warn", type: "warning", code: "transport", message });
+    }
+    const up = event.type === "connected";
+    if (up === this.#up) return;
+    this.#up = up;
+    this.#hub.emit(
+      event.type === "connected" ? { level: "info", type: "connected" } : {
+        level: this.closed ? "info" : "warn",
+        type: "disconnected",
+        ...(event.error ? { error: event.error } : {}),
+      },
+    );
+  }
+
+  #refuseClosed(): void {
+    if (this.closed) {
+      throw new BabelQueueError(
+        "closed",
+        `Cannot use the connection to '${this.#transport.name}': it is closed`,
+      );
+    }
+  }
+}

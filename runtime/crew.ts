@@ -1,0 +1,92 @@
+import { BabelQueueError } from "../core/errors.ts";
+import type { Health } from "./health.ts";
+import { Worker, type WorkerEnvironment, type WorkerOptions } from "./worker.ts";
+
+/** The workers of one App: at most one a queue, started and stopped together. */
+export class Crew {
+  readonly #env: WorkerEnvironment;
+  readonly #workers: Map<string, Worker> = new Map();
+  readonly #runs: Set<Promise<unknown>> = new Set();
+  #stopping = 0;
+  #closed = false;
+
+  constructor(env: WorkerEnvironment) {
+    this.#env = env;
+  }
+
+  /**
+   * Makes workers, all or none.
+   *
+   * @throws {BabelQueueError} `closed`, or `invalid_option` when a queue cannot be worked on.
+   */
+  hire(wanted: readonly WorkerOptions[]): readonly Worker[] {
+    const { deadLetterQueue } = this.#env.options;
+    const queues = wanted.map(({ queue }) => queue);
+    for (const queue of queues) {
+      if (this.#closed) {
+        throw new BabelQueueError("closed", `Cannot work on '${queue}': the App is closed`);
+      }
+      const twice = queues.indexOf(queue) !== queues.lastIndexOf(queue);
+      const why = queue === deadLetterQueue
+        ? "it is its own dead-letter queue, so what fails would go round for ever"
+        : this.#workers.has(queue) || twice
+        ? "it is worked on already"
+        : undefined;
+      if (why) throw new BabelQueueError("invalid_option", `Cannot work on '${queue}': ${why}`);
+    }
+    return wanted.map((options) => new Worker(this.#env, options));
+  }
+
+  /** Lets the workers work until they end; one that fails stops the others, which still end in order. */
+  async work(
+    workers: readonly Worker[],
+    signal?: AbortSignal,
+    forceSignal?: AbortSignal,
+  ): Promise<void> {
+    const { hub, options } = this.#env;
+    const stop = (): void => workers.forEach((worker) => worker.stop(options.shutdownTimeoutMs));
+    const force = (): void => workers.forEach((worker) => worker.stop(0));
+    signal?.addEventListener("abort", stop, { once: true });
+    forceSignal?.addEventListener("abort", force, { once: true });
+    for (const worker of workers) this.#workers.set(worker.queue, worker);
+    const queues = workers.map((worker) => worker.queue);
+    hub.emit({ level: "info", type: "started", queues });
+    const runs = workers.map((worker) => worker.run().catch((error) => (stop(), fail(error))));
+    const ended = Promise.allSettled(runs);
+    this.#runs.add(ended);
+    if (signal?.aborted) stop();
+    if (forceSignal?.aborted) force();
+    const failed = (await ended).find((result) => result.status === "rejected");
+    this.#runs.delete(ended);
+    for (const worker of workers) this.#workers.delete(worker.queue);
+    signal?.removeEventListener("abort", stop);
+    forceSignal?.removeEventListener("abort", force);
+    hub.emit({ level: "info", type: "stopped", queues });
+    if (failed) throw failed.reason;
+  }
+
+  /** Ends the work of all, within `shutdownTimeoutMs`. */
+  async stop(): Promise<void> {
+    this.#stopping++;
+    for (const worker of this.#workers.values()) worker.stop(this.#env.options.shutdownTimeoutMs);
+    await Promise.allSettled(this.#runs);
+    this.#stopping--;
+  }
+
+  /** As `stop`, and nobody is hired any more. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.stop();
+  }
+
+  /** How they are doing. */
+  health(): Pick<Health, "queues"> & { readonly state: "idle" | "working" | "stopping" } {
+    const queues = [...this.#workers.values()].map((worker) => worker.health());
+    const state = this.#stopping > 0 ? "stopping" : queues.length > 0 ? "working" : "idle";
+    return { state, queues };
+  }
+}
+
+function fail(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,319 @@
+import type { Clock } from "../core/clock.ts";
+import { BabelQueueError, HandlerTimeoutError, SettleWriteError } from "../core/errors.ts";
+import type { Deadlines } from "./_deadlines.ts";
+import type { Held, SettleCause } from "./_held.ts";
+import { Reporter } from "./_reporter.ts";
+import { decide, type Outcome } from "./decide.ts";
+import { type Dispatch, examine } from "./examine.ts";
+import type { EventHub } from "./events.ts";
+import { type HandlerRunner, runHandler } from "./handler.ts";
+import type { ResolvedOptions } from "./options.ts";
+import type { Router } from "./router.ts";
+import type { Delivery, Subscription, Transport, Verdict } from "./transport.ts";
+
+/** Most messages one worker holds back at a time; further ones are settled at once. */
+const LARGEST_HOLD = 1_000;
+
+/** Longest wait for the answer to a settle, in milliseconds; the answer still counts when it comes later. */
+const SETTLE_PATIENCE_MS = 30_000;
+
+/** What a desk shares with its App. */
+export interface DeskEnvironment {
+  readonly transport: Transport;
+  readonly options: ResolvedOptions;
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  readonly hub: EventHub;
+  readonly router: Router;
+  readonly runner: HandlerRunner;
+}
+
+/** What became of messages, counted. */
+export interface Counts {
+  handled: number;
+  failed: number;
+  retried: number;
+  deadLettered: number;
+  dropped: number;
+}
+
+/**
+ * The deliveries in one worker's hands: each goes ready → working → (holding →) settling → gone, or is
+ * lost on the way, and its handler slot is free as soon as the settle is issued.
+ */
+export class Desk {
+  readonly counts: Counts = { handled: 0, failed: 0, retried: 0, deadLettered: 0, dropped: 0 };
+  readonly #env: DeskEnvironment;
+  readonly #concurrency: number;
+  readonly #largestSettling: number;
+  readonly #wake: () => void;
+  readonly #report: Reporter;
+  readonly #inHand: Map<Delivery, Held> = new Map();
+  readonly #ready: Held[] = [];
+  readonly #holding: Set<Held> = new Set();
+  readonly #subscriptions: WeakMap<Held, Subscription> = new WeakMap();
+  #working = 0;
+  #settling = 0;
+  #lateResults = 0;
+  #ended = false;
+
+  /** `wake` is called in the same tick in which a slot became free or the last delivery left. */
+  constructor(env: DeskEnvironment, concurrency: number, wake: () => void) {
+    this.#env = env;
+    this.#concurrency = concurrency;
+    this.#largestSettling = concurrency + (env.options.prefetch ?? concurrency);
+    this.#wake = wake;
+    this.#report = new Reporter(env.hub, this.counts);
+  }
+
+  /** Handler slots that nothing waits for. */
+  get free(): number {
+    if (this.#settling >= this.#largestSettling) return 0;
+    return Math.max(0, this.#concurrency - this.#working - this.#ready.length);
+  }
+
+  /** Whether nothing is in hand. */
+  get idle(): boolean {
+    return this.#inHand.size === 0;
+  }
+
+  /** How much is in hand. */
+  get load(): { inFlight: number; held: number; settling: number; lateResults: number } {
+    return {
+      inFlight: this.#working + this.#ready.length,
+      held: this.#holding.size,
+      settling: this.#settling,
+      lateResults: this.#lateResults,
+    };
+  }
+
+  /** Takes a delivery in; after the end of intake it goes straight back. */
+  admit(held: Held, subscription: Subscription): void {
+    this.#inHand.set(held.delivery, held);
+    this.#subscriptions.set(held, subscription);
+    if (this.#ended) this.#conclude(held, { kind: "shutdown" });
+    else this.#ready.push(held);
+  }
+
+  /** Starts what waits, as far as slots are free. */
+  startReady(): void {
+    while (this.#ready.length > 0 && this.#working < this.#concurrency) {
+      this.#start(this.#ready.shift()!);
+    }
+  }
+
+  /** Cuts every hold short and, unless what was taken is still to be worked on, gives back what waits for a handler. */
+  endIntake(finishReady: boolean): void {
+    this.#ended = true;
+    const unstarted = finishReady ? [] : this.#ready.splice(0);
+    for (const held of unstarted) this.#conclude(held, { kind: "shutdown" });
+    for (const held of [...this.#holding]) held.afterHold?.();
+  }
+
+  /** Gives back what handlers have not finished; their late results are ignored. Contract: C165, C169. */
+  giveBackAll(): void {
+    for (const held of [...this.#inHand.values()]) {
+      if (held.state !== "working") continue;
+      held.abort(new BabelQueueError("shutdown", "The worker stopped before the handler ended"));
+      this.#finish(held, { kind: "shutdown" });
+    }
+  }
+
+  /** A delivery that the transport reports as lost. */
+  lost(delivery: Delivery, cause: Error): void {
+    const held = this.#inHand.get(delivery);
+    if (held) this.leaseLost(held, cause);
+  }
+
+  /** A delivery whose lease is over: it belongs to the queue again, and nothing is settled. */
+  leaseLost(held: Held, error?: Error): void {
+    const { state } = held;
+    if (state === "settling" || state === "gone") return;
+    const reason = `Lost the lease of message '${held.messageId}' from '${held.delivery.queue}'`;
+    held.abort(new BabelQueueError("lease_lost", reason, error ? { cause: error } : undefined));
+    if (state === "working") this.#working--;
+    else if (state === "ready") this.#ready.splice(this.#ready.indexOf(held), 1);
+    this.#leave(held);
+    this.#report.leaseLost(held, error);
+    this.#wake();
+  }
+
+  /** Forgets everything; what is still in hand is the broker's again when its lease ends. */
+  close(): void {
+    this.#ended = true;
+    for (const held of [...this.#inHand.values()]) {
+      held.abort(new BabelQueueError("shutdown", "The worker stopped before the handler ended"));
+      this.#leave(held);
+    }
+  }
+
+  #start(held: Held): void {
+    held.state = "working";
+    held.startedAtMs = this.#env.clock.now();
+    this.#working++;
+    let examined: Dispatch | Outcome;
+    try {
+      examined = examine(held, {
+        router: this.#env.router,
+        policy: this.#env.transport.policy,
+        strict: this.#env.options.strict,
+        warn: this.#report.warn,
+        warnOnce: this.#report.warnOnce,
+      });
+    } catch (error) {
+      // Nothing in there throws; if it does all the same the message must not be lost with it.
+      examined = { kind: "failed", error };
+    }
+    if (examined.kind !== "dispatch") return this.#finish(held, examined);
+    const { clock, deadlines, options, runner } = this.#env;
+    const timeoutMs = examined.route.timeoutMs ?? options.handlerTimeoutMs;
+    held.deadline = deadlines.add(clock.now() + timeoutMs, () => {
+      const error = new HandlerTimeoutError(held.urn, timeoutMs);
+      held.abort(error);
+      this.#finish(held, { kind: "failed", error });
+    });
+    runHandler(runner, held, examined).then(
+      () => this.#finish(held, { kind: "handled" }),
+      (error) => this.#finish(held, { kind: "failed", error }),
+    );
+  }
+
+  /** The first end of the work counts; a later one is only counted. */
+  #finish(held: Held, outcome: Outcome): void {
+    if (held.state !== "working") {
+      this.#lateResults++;
+      return this.#report.lateResult(held);
+    }
+    this.#working--;
+    this.#env.deadlines.remove(held.deadline);
+    this.#conclude(held, outcome);
+    this.#wake();
+  }
+
+  #conclude(held: Held, outcome: Outcome): void {
+    const { options, transport, clock } = this.#env;
+    this.#report.outcome(held, outcome, clock.now() - held.startedAtMs);
+    const cause = causeOf(outcome);
+    let decision;
+    try {
+      decision = decide(
+        outcome,
+        {
+          queue: held.delivery.queue,
+          body: held.delivery.body,
+          metaQueue: held.metaQueue,
+          reconciled: held.reconciled,
+          canonical: held.canonical,
+          nowMs: clock.now(),
+          random: options.random(),
+        },
+        transport.policy,
+        withCap(options, held.maxAttempts),
+      );
+    } catch (error) {
+      // A record that cannot be made must not lose the message: it goes back as it is.
+      this.#report.settleFailed(held, error);
+      decision = { verdict: { kind: "return" } as const, holdMs: 0 };
+    }
+    if (decision.requestedMs !== undefined) this.#report.delayCut(decision.requestedMs, held);
+    this.#holdThenSettle(held, decision.verdict, decision.holdMs, cause);
+  }
+
+  #holdThenSettle(held: Held, verdict: Verdict, holdMs: number, cause: SettleCause): void {
+    if (holdMs <= 0 || this.#ended) return this.#settle(held, verdict, cause);
+    if (this.#holding.size >= LARGEST_HOLD) {
+      this.#report.holdLimit(LARGEST_HOLD, held);
+      return this.#settle(held, verdict, cause);
+    }
+    const { clock, deadlines } = this.#env;
+    held.state = "holding";
+    this.#holding.add(held);
+    held.afterHold = (): void => {
+      this.#holding.delete(held);
+      deadlines.remove(held.deadline);
+      held.afterHold = undefined;
+      this.#settle(held, verdict, cause);
+      this.#wake();
+    };
+    held.deadline = deadlines.add(clock.now() + holdMs, held.afterHold);
+  }
+
+  #settle(held: Held, verdict: Verdict, cause: SettleCause): void {
+    if (held.lease?.over) {
+      // After its end another worker may have the message: a settle could hit that one's delivery.
+      this.#leave(held);
+      return this.#report.leaseLost(held);
+    }
+    const { clock, deadlines } = this.#env;
+    held.lease?.stop();
+    held.state = "settling";
+    this.#settling++;
+    let open = true;
+    const ended = (): void => {
+      if (!open) return;
+      open = false;
+      this.#settling--;
+      deadlines.remove(patience);
+    };
+    const patience = deadlines.add(clock.now() + SETTLE_PATIENCE_MS, () => {
+      ended();
+      this.#report.settleFailed(held, new Error(`no answer within ${SETTLE_PATIENCE_MS} ms`));
+      this.#leave(held);
+      this.#wake();
+    });
+    const failed = (error: unknown): void => {
+      ended();
+      if (error instanceof SettleWriteError && cause !== "write_failed") {
+        return this.#writeFailed(held, error);
+      }
+      this.#report.settleFailed(held, error);
+      this.#leave(held);
+      this.#wake();
+    };
+    let answer: Promise<"settled" | "expired">;
+    try {
+      answer = this.#subscriptions.get(held)!.settle(held.delivery, verdict);
+    } catch (error) {
+      return failed(error);
+    }
+    answer.then((result) => {
+      ended();
+      if (result === "expired") this.#report.expired(held);
+      else this.#report.settled(held, verdict, cause);
+      this.#leave(held);
+      this.#wake();
+    }, failed);
+  }
+
+  /** The original stays, and the broker's own way of keeping it is asked for. Contract: G36. */
+  #writeFailed(held: Held, error: SettleWriteError): void {
+    this.#report.writeFailed(held, error);
+    held.lease?.start();
+    this.#conclude(held, { kind: "writeFailed" });
+    this.#wake();
+  }
+
+  #leave(held: Held): void {
+    held.lease?.stop();
+    this.#env.deadlines.remove(held.deadline);
+    this.#holding.delete(held);
+    this.#inHand.delete(held.delivery);
+    held.state = "gone";
+  }
+}
+
+/** A handler's own cap stands in for the worker's. */
+function withCap(options: ResolvedOptions, maxAttempts: number | undefined): ResolvedOptions {
+  return maxAttempts === undefined ? options : { ...options, maxAttempts };
+}
+
+function causeOf(outcome: Outcome): SettleCause {
+  switch (outcome.kind) {
+    case "unknownUrn":
+      return "unknown_urn";
+    case "writeFailed":
+      return "write_failed";
+    default:
+      return outcome.kind;
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * What the library tells about itself: one typed union, one hub.
+ *
+ * @module
+ */
+
+import type { DeadLetterReason } from "./transport.ts";
+
+/** The message that an event is about. Empty strings where the body does not say. */
+export interface EventSubject {
+  /** Queue it was received from. */
+  readonly queue: string;
+  /** URN it was routed on. */
+  readonly urn: string;
+  /** `meta.id`. */
+  readonly messageId: string;
+  /** Which delivery this is, from 1. */
+  readonly attempt: number;
+}
+
+/** Why a message was acknowledged without having been handled. */
+export type DropReason = "failed" | "unknown_urn" | "poison" | "gated";
+
+/** Everything the library reports. `level` says how bad it is: `info`, `warn` (someone should look) or `error`. */
+export type BabelQueueEvent =
+  & { readonly level: "info" | "warn" | "error" }
+  & (
+    /** The worker of some queues started or stopped. */
+    | { readonly type: "started" | "stopped"; readonly queues: readonly string[] }
+    /** The transport's connection. */
+    | { readonly type: "connected" }
+    | { readonly type: "disconnected"; readonly error?: Error }
+    /** A handler returned; the message is acknowledged next. */
+    | ({ readonly type: "handled"; readonly durationMs: number } & EventSubject)
+    /** A handler threw, or ran past its time-out; what follows is another event. */
+    | (
+      & { readonly type: "failed"; readonly error: unknown; readonly durationMs: number }
+      & EventSubject
+    )
+    /** No handler for the URN; what follows is another event. */
+    | ({ readonly type: "unknownUrn" } & EventSubject)
+    /** The body cannot be handled by anyone. */
+    | ({ readonly type: "poison"; readonly cause: string } & EventSubject)
+    /** The native schema version is not supported; the body was not read. */
+    | ({ readonly type: "gated"; readonly version: string } & EventSubject)
+    /** The message is delivered again. */
+    | ({ readonly type: "retried"; readonly delayMs: number } & EventSubject)
+    /** The message was given to another consumer. */
+    | ({ readonly type: "released"; readonly delayMs: number } & EventSubject)
+    /** The message went back unchanged. */
+    | ({
+      readonly type: "returned";
+      readonly cause: "shutdown" | "write_failed" | "retry_impossible";
+    } & EventSubject)
+    /** The message was left to the broker. */
+    | ({ readonly type: "left" } & EventSubject)
+    /** The message is on a dead-letter queue. */
+    | ({
+      readonly type: "deadLettered";
+      readonly reason: DeadLetterReason | "native";
+      readonly deadLetterQueue: string;
+    } & EventSubject)
+    /** The message was acknowledged without having been handled: it is gone. */
+    | ({ readonly type: "dropped"; readonly reason: DropReason } & EventSubject)
+    /** The lease ended before the message was settled: it will be delivered again. */
+    | ({ readonly type: "leaseLost"; readonly error?: Error } & EventSubject)
+    /** The transport says that the delivery was lost or settled before: nothing was touched. */
+    | ({ readonly type: "expired" } & EventSubject)
+    /** A write that had to come first failed; the message is unsettled and comes again. */
+    | ({ readonly type: "writeFailed"; readonly error: Error } & EventSubject)
+    /** The settle itself failed; the message may come again. */
+    | ({ readonly type: "settleFailed"; readonly error: Error } & EventSubject)
+    /** A handler ended after its message had been settled without it. */
+    | ({ readonly type: "lateResult" } & EventSubject)
+    /** A receive or a subscribe failed; the worker backs off for `backOffMs`. */
+    | {
+      readonly type: "receiveFailed";
+      readonly queue: string;
+      readonly error: Error;
+      readonly backOffMs: number;
+    }
+    /** The shutdown deadline passed with handlers or settles unfinished. */
+    | { readonly type: "shutdownTimedOut"; readonly unfinished: number }
+    /** Something deserves attention; `code` says what. */
+    | {
+      readonly type: "warning";
+      readonly code: WarningCode;
+      readonly message: string;
+      readonly subject?: EventSubject;
+    }
+  );
+
+/** What a `warning` event is about. */
+export type WarningCode =
+  | "dead_letter_not_set"
+  | "no_handlers"
+  | "retry_impossible"
+  | "forbidden_key"
+  | "urn_alias"
+  | "job_ignored"
+  | "incomplete_envelope"
+  | "inexact_integers"
+  | "route_mismatch"
+  | "delay_cut"
+  | "hold_limit"
+  | "header_dropped"
+  | "transport";
+
+/** Hands events to the callback and to every open iterator, or to `console.warn` when there is neither. */
+export class EventHub {
+  readonly #callback: ((event: BabelQueueEvent) => void) | undefined;
+  readonly #readers: Set<EventReader> = new Set();
+  #lost = 0;
+
+  /** @param callback Called with every event; what it throws is ignored. */
+  constructor(callback?: (event: BabelQueueEvent) => void) {
+    this.#callback = callback;
+  }
+
+  /** Whether anybody listens. */
+  get listening(): boolean {
+    return this.#callback !== undefined || this.#readers.size > 0;
+  }
+
+  /** @param event What happened. */
+  emit(event: BabelQueueEvent): void {
+    if (!this.listening) {
+      if (event.level !== "info") console.warn(describeEvent(event));
+      return;
+    }
+    for (const reader of this.#readers) reader.push(event);
+    try {
+      this.#callback?.(event);
+    } catch (error) {
+      // A broken listener must not stop the worker; it is told once, not once a message.
+      if (this.#lost++ === 0) console.warn("BabelQueue: the onEvent callback threw", error);
+    }
+  }
+
+  /** @returns An iterator over the events from now on; it ends on `close`. */
+  read(): AsyncIterableIterator<BabelQueueEvent> {
+    const reader: EventReader = new EventReader(() => this.#readers.delete(reader));
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Ends every iterator. */
+  close(): void {
+    for (const reader of [...this.#readers]) reader.end();
+  }
+}
+
+/** Most events an iterator keeps for a reader that does not read; then the oldest go. */
+const LARGEST_BACKLOG = 10_000;
+
+class EventReader implements AsyncIterableIterator<BabelQueueEvent> {
+  readonly #events: BabelQueueEvent[] = [];
+  readonly #onEnd: () => void;
+  #waiting: ((result: IteratorResult<BabelQueueEvent>) => void)[] = [];
+  #ended = false;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  push(event: BabelQueueEvent): void {
+    const waiting = this.#waiting.shift();
+    if (waiting) return waiting({ done: false, value: event });
+    this.#events.push(event);
+    if (this.#events.length > LARGEST_BACKLOG) this.#events.shift();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#onEnd();
+    for (const waiting of this.#waiting.splice(0)) waiting({ done: true, value: undefined });
+  }
+
+  next(): Promise<IteratorResult<BabelQueueEvent>> {
+    const event = this.#events.shift();
+    if (event) return Promise.resolve({ done: false, value: event });
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<BabelQueueEvent>> {
+    this.#events.length = 0;
+    this.end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+/**
+ * One line for a log.
+ *
+ * @param event What happened.
+ * @returns The line.
+ */
+export function describeEvent(event: BabelQueueEvent): string {
+  const { level: _level, type, ...rest } = event;
+  const words = Object.entries(rest)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => `${name}=${describeValue(value)}`);
+  return `BabelQueue ${type}${words.length > 0 ? ": " : ""}${words.join(" ")}`;
+}
+
+function describeValue(value: unknown): string {
+  if (value instanceof Error) return `${value.name}: ${value.message}`;
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return "unprintable";
+  }
+}

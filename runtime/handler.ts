@@ -1,0 +1,41 @@
+import { runChain } from "./_chain.ts";
+import type { Held } from "./_held.ts";
+import { type ContextParts, type Handler, MessageContext, type Middleware } from "./context.ts";
+import { type Dispatch, envelopeFor } from "./examine.ts";
+import { validate } from "./message.ts";
+
+/** What every handler of an App runs with. */
+export interface HandlerRunner {
+  readonly middlewares: readonly Middleware[];
+  readonly publish: ContextParts["publish"];
+}
+
+/**
+ * Runs the handler of one message inside the middlewares, on validated data.
+ *
+ * @throws whatever the schema, a middleware or the handler throws.
+ */
+export async function runHandler(
+  runner: HandlerRunner,
+  held: Held,
+  { route, body }: Dispatch,
+): Promise<void> {
+  const { definition, handler } = route;
+  const ctx = new MessageContext({
+    urn: held.urn,
+    queue: held.delivery.queue,
+    messageId: held.messageId,
+    traceId: held.traceId,
+    attempt: held.subject().attempt,
+    headers: held.delivery.headers,
+    readEnvelope: () => envelopeFor(body, held),
+    signal: () => held.signal(),
+    publish: runner.publish,
+  });
+  const data: unknown = definition === undefined
+    ? body.data
+    : await validate(definition, body.data);
+  const run = (): unknown => (handler as Handler<unknown>)(data, ctx);
+  if (runner.middlewares.length === 0) await run();
+  else await runChain(runner.middlewares, ctx, run);
+}

@@ -1,0 +1,97 @@
+import type { Clock } from "../core/clock.ts";
+import type { Deadline, Deadlines } from "./_deadlines.ts";
+import type { Delivery, Subscription } from "./transport.ts";
+
+/** Shortest wait between two tries to extend one lease, in milliseconds. */
+const SHORTEST_WAIT_MS = 20;
+
+/**
+ * Keeps one delivery's lease: extends it at half of what is left, and tells when it is over. A lease
+ * that cannot be extended is only watched.
+ */
+export class LeaseKeeper {
+  readonly #delivery: Delivery;
+  readonly #subscription: Subscription;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  readonly #onLost: (error?: Error) => void;
+  #untilMs: number;
+  #next: Deadline | undefined;
+  #turn = 0;
+
+  constructor(
+    delivery: Delivery,
+    subscription: Subscription,
+    clock: Clock,
+    deadlines: Deadlines,
+    onLost: (error?: Error) => void,
+  ) {
+    this.#delivery = delivery;
+    this.#subscription = subscription;
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+    this.#onLost = onLost;
+    this.#untilMs = delivery.leaseUntilMs ?? Infinity;
+    this.start();
+  }
+
+  /** Whether the lease is over by the worker's clock. */
+  get over(): boolean {
+    return this.#clock.now() >= this.#untilMs;
+  }
+
+  /** Begins, or begins again. */
+  start(): void {
+    if (this.#untilMs === Infinity) return;
+    const turn = ++this.#turn;
+    const left = this.#untilMs - this.#clock.now();
+    const extend = this.#subscription.extend !== undefined;
+    const waitMs = extend ? Math.max(left / 2, Math.min(left, SHORTEST_WAIT_MS)) : left;
+    this.#wait(waitMs, () => {
+      if (turn !== this.#turn) return;
+      if (this.over) return this.#lose();
+      this.#extend(turn);
+    });
+  }
+
+  /** Ends; an answer still to come is ignored. */
+  stop(): void {
+    this.#turn++;
+    this.#deadlines.remove(this.#next);
+    this.#next = undefined;
+  }
+
+  #wait(ms: number, run: () => void): void {
+    this.#deadlines.remove(this.#next);
+    this.#next = this.#deadlines.add(this.#clock.now() + ms, run);
+  }
+
+  #extend(turn: number): void {
+    // Without an answer the lease ends when it ends.
+    this.#wait(this.#untilMs - this.#clock.now(), () => {
+      if (turn === this.#turn) this.#lose();
+    });
+    const failed = (error: unknown): void => {
+      if (turn !== this.#turn) return;
+      if (this.over) this.#lose(error instanceof Error ? error : new Error(String(error)));
+      else this.start();
+    };
+    let answer: Promise<number | null>;
+    try {
+      answer = this.#subscription.extend!(this.#delivery);
+    } catch (error) {
+      return failed(error);
+    }
+    answer.then((untilMs) => {
+      if (turn !== this.#turn) return;
+      if (untilMs === null) return this.#lose();
+      this.#untilMs = untilMs;
+      this.start();
+    }, failed);
+  }
+
+  #lose(error?: Error): void {
+    this.stop();
+    this.#onLost(error);
+  }
+}

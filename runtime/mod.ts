@@ -1,0 +1,61 @@
+/**
+ * The runtime: the App, and the seam that transports implement.
+ *
+ * @module
+ */
+
+export { BabelQueue } from "./app.ts";
+export type { ConsumeOptions, ConsumeResult, RunOptions } from "./run_options.ts";
+export type { Handler, HandlerContext, Middleware } from "./context.ts";
+export { decide, type DecideOptions, type Decision, type Outcome, type Subject } from "./decide.ts";
+export {
+  type BabelQueueEvent,
+  describeEvent,
+  type DropReason,
+  type EventSubject,
+  type WarningCode,
+} from "./events.ts";
+export type { Health, QueueHealth } from "./health.ts";
+export {
+  defineMessage,
+  type MessageDefinition,
+  type StandardIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./message.ts";
+export {
+  type BabelQueueOptions,
+  checkOptions,
+  type OptionCheck,
+  refuseOption,
+  type RetryOptions,
+  type UnknownUrnStrategy,
+} from "./options.ts";
+export type { OffRoute, RetryDelay, SettlementPolicy } from "./policy.ts";
+export type {
+  MessageOptions,
+  PublishItem,
+  PublishOptions,
+  PublishRawOptions,
+  SendOptions,
+} from "./publisher.ts";
+export type { HandleOptions } from "./router.ts";
+export type {
+  Capabilities,
+  Counting,
+  DeadLetterReason,
+  Delivery,
+  Outgoing,
+  Peeked,
+  PeekOptions,
+  PublishDelay,
+  PublishOutcome,
+  QueueSize,
+  SignalOptions,
+  SubscribeOptions,
+  Subscription,
+  Transport,
+  TransportContext,
+  TransportEvent,
+  Verdict,
+} from "./transport.ts";

@@ -1,0 +1,341 @@
+/**
+ * The way of a message to the broker: validate, make, encode, publish, wait for the confirmation.
+ *
+ * @module
+ */
+
+import type { Clock } from "../core/clock.ts";
+import { encodeNew } from "../core/encode.ts";
+import {
+  BabelQueueError,
+  PublishManyError,
+  type PublishResult,
+  PublishUncertainError,
+} from "../core/errors.ts";
+import { sanitizeHeaders } from "../core/headers.ts";
+import { abortable } from "./_back_off.ts";
+import type { Deadline, Deadlines } from "./_deadlines.ts";
+import type { Connection } from "./connection.ts";
+import { type MessageDefinition, validate } from "./message.ts";
+import { checkOptions, OPTION_CHECKS, type OptionCheck, refuseOption } from "./options.ts";
+import type { Outgoing, PublishOutcome, Transport } from "./transport.ts";
+
+/** Options of a publish that are not about the message itself. */
+export interface SendOptions {
+  /**
+   * Time until the publish fails, in milliseconds, connecting included.
+   *
+   * @default {30000}
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Ends the publish early.
+   *
+   * @default {undefined}
+   */
+  readonly signal?: AbortSignal;
+}
+
+/** Where and how one message is published. */
+export interface MessageOptions {
+  /**
+   * Queue to publish to.
+   *
+   * @default {the App's queue}
+   */
+  readonly queue?: string;
+  /**
+   * Kafka record key, FIFO group, session or Pulsar key, where the broker has one. Null and empty are
+   * different.
+   *
+   * @default {undefined}
+   */
+  readonly key?: string | Uint8Array | null;
+  /**
+   * Wait before the first delivery, in milliseconds.
+   *
+   * @default {0}
+   */
+  readonly delayMs?: number;
+  /**
+   * Headers beside the body; entries with an empty name or value are dropped, and so are all where
+   * the broker has no place for them. Contract: C303–C305.
+   *
+   * @default {undefined}
+   */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Id of the causal chain to continue.
+   *
+   * @default {a new UUID}
+   */
+  readonly traceId?: string;
+  /**
+   * Extension members of `meta`, for instance `{ ext: { acme: { tenant: 7 } } }`. Contract: C51.
+   *
+   * @default {undefined}
+   */
+  readonly meta?: Readonly<Record<string, unknown>>;
+}
+
+/** Options of `publish`. */
+export interface PublishOptions extends MessageOptions, SendOptions {}
+
+/** One message of a `publishMany`. */
+export interface PublishItem<Input = object> extends MessageOptions {
+  /** The URN, or the definition. */
+  readonly message: string | MessageDefinition<Input, unknown>;
+  /** The data. */
+  readonly data: Input;
+}
+
+/** Options of `publishRaw`. */
+export interface PublishRawOptions extends SendOptions {
+  /** As for `publish`. */
+  readonly key?: string | Uint8Array | null;
+  /** As for `publish`. */
+  readonly delayMs?: number;
+  /** As for `publish`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** How long a transport may take to say what became of a publish that was called off, in milliseconds. */
+const ANSWER_GRACE_MS = 1_000;
+
+const anything: OptionCheck = () => {};
+const RAW_CHECKS = {
+  key: ((name, value) => {
+    if (value !== null && typeof value !== "string" && !(value instanceof Uint8Array)) {
+      refuseOption(name, value, "a string, bytes or null");
+    }
+  }) as OptionCheck,
+  delayMs: OPTION_CHECKS.unknownUrnReleaseDelayMs,
+  headers: ((name, value) => {
+    if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
+  }) as OptionCheck,
+  timeoutMs: OPTION_CHECKS.handlerTimeoutMs,
+  signal: anything,
+};
+const PUBLISH_CHECKS = {
+  ...RAW_CHECKS,
+  queue: OPTION_CHECKS.queue,
+  traceId: ((name, value) => {
+    if (typeof value !== "string") refuseOption(name, value, "a string");
+  }) as OptionCheck,
+  meta: RAW_CHECKS.headers,
+};
+const ITEM_CHECKS = { ...PUBLISH_CHECKS, message: anything, data: anything };
+
+interface Prepared {
+  readonly queue: string;
+  readonly outgoing: Outgoing;
+  readonly id: string;
+}
+
+/** Publishes, within a deadline, on a connection that it opens when needed. */
+export class Publisher {
+  readonly #transport: Transport;
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  readonly #queue: string;
+  /** What ends the wait of each publish under way. */
+  readonly #underWay: Set<AbortController> = new Set();
+
+  constructor(
+    transport: Transport,
+    connection: Connection,
+    clock: Clock,
+    deadlines: Deadlines,
+    queue: string,
+  ) {
+    this.#transport = transport;
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+    this.#queue = queue;
+  }
+
+  /** One message; the result is its `meta.id`. */
+  async publish(
+    message: string | MessageDefinition<unknown, unknown>,
+    data: unknown,
+    options: PublishOptions = {},
+  ): Promise<string> {
+    checkOptions(options, PUBLISH_CHECKS);
+    const { queue, outgoing, id } = await this.#prepare(message, data, options);
+    const [outcome] = await this.#send(queue, [outgoing], options);
+    throwUnlessConfirmed(outcome, queue);
+    return id;
+  }
+
+  /** Any bytes, as they are. */
+  async publishRaw(
+    queue: string,
+    body: Uint8Array,
+    options: PublishRawOptions = {},
+  ): Promise<void> {
+    checkOptions(options, RAW_CHECKS);
+    OPTION_CHECKS.queue("queue", queue);
+    if (!(body instanceof Uint8Array)) refuseOption("body", body, "a Uint8Array");
+    const [outcome] = await this.#send(queue, [this.#outgoing(queue, body, options)], options);
+    throwUnlessConfirmed(outcome, queue);
+  }
+
+  /** Many messages; nothing is sent unless every one is valid. In order within a queue. */
+  async publishMany(
+    items: readonly PublishItem<unknown>[],
+    options: SendOptions = {},
+  ): Promise<string[]> {
+    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: anything });
+    const prepared: Prepared[] = [];
+    for (const [index, item] of items.entries()) {
+      checkOptions(item, ITEM_CHECKS, `items[${index}].`);
+      prepared.push(await this.#prepare(item.message, item.data, item));
+    }
+    const queues = Map.groupBy(prepared.keys(), (index) => prepared[index]!.queue);
+    const results: PublishResult[] = new Array(prepared.length);
+    await Promise.all([...queues].map(async ([queue, indexes]) => {
+      const outcomes = await this.#send(queue, indexes.map((i) => prepared[i]!.outgoing), options);
+      indexes.forEach((index, at) => {
+        results[index] = { id: prepared[index]!.id, ...(outcomes[at] ?? unanswered(queue)) };
+      });
+    }));
+    if (results.some((result) => result.status !== "confirmed")) {
+      throw new PublishManyError(results);
+    }
+    return results.map((result) => result.id);
+  }
+
+  /** Ends every publish under way; what was sent and is not confirmed stays uncertain. */
+  close(): void {
+    for (const giveUp of this.#underWay) giveUp.abort();
+  }
+
+  async #prepare(
+    message: string | MessageDefinition<unknown, unknown>,
+    data: unknown,
+    options: MessageOptions,
+  ): Promise<Prepared> {
+    const queue = options.queue ?? this.#queue;
+    if (typeof message !== "string") await validate(message, data);
+    const { body, id } = encodeNew(
+      typeof message === "string" ? message : message.urn,
+      data as object,
+      {
+        queue,
+        nowMs: this.#clock.now(),
+        ...(options.traceId === undefined ? {} : { traceId: options.traceId }),
+        ...(options.meta === undefined ? {} : { meta: options.meta }),
+      },
+    );
+    return { queue, outgoing: this.#outgoing(queue, body, options), id };
+  }
+
+  #outgoing(queue: string, body: Uint8Array, options: PublishRawOptions): Outgoing {
+    const { key, delayMs = 0, headers } = options;
+    this.#refuseDelay(queue, delayMs);
+    return {
+      body,
+      ...(key === undefined ? {} : { key }),
+      ...(delayMs > 0 ? { delayMs } : {}),
+      ...(headers === undefined ? {} : { headers: sanitizeHeaders(headers) }),
+    };
+  }
+
+  #refuseDelay(queue: string, delayMs: number): void {
+    const { publishDelay } = this.#transport.capabilities;
+    const limit = publishDelay.kind === "none"
+      ? 0
+      : publishDelay.kind === "native"
+      ? publishDelay.maxMs ?? Infinity
+      : publishDelay.tiersMs.at(-1) ?? 0;
+    if (delayMs <= limit) return;
+    throw new BabelQueueError(
+      "unsupported",
+      limit === 0
+        ? `Cannot publish to '${queue}': '${this.#transport.name}' as it is set up cannot delay a message, and the delay is ${delayMs} ms`
+        : `Cannot publish to '${queue}': delay ${delayMs} ms exceeds the '${this.#transport.name}' maximum of ${limit} ms`,
+    );
+  }
+
+  /** Never rejects for what became of a message: that is its outcome. */
+  async #send(
+    queue: string,
+    messages: readonly Outgoing[],
+    { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SendOptions,
+  ): Promise<readonly PublishOutcome[]> {
+    const ended = new AbortController();
+    const giveUp = new AbortController();
+    const endsAtMs = this.#clock.now() + timeoutMs;
+    const cancel = (): void => ended.abort();
+    const deadline = this.#deadlines.add(endsAtMs, cancel);
+    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal?.aborted) cancel();
+    let last: Deadline | undefined;
+    this.#underWay.add(giveUp);
+    ended.signal.addEventListener("abort", () => {
+      last = this.#deadlines.add(this.#clock.now() + ANSWER_GRACE_MS, () => giveUp.abort());
+    });
+    const why = (): string =>
+      signal?.aborted
+        ? "the publish was cancelled"
+        : this.#connection.closed
+        ? "the App was closed"
+        : `no confirmation within ${timeoutMs} ms`;
+    let sent = false;
+    try {
+      if (!this.#connection.opened || this.#connection.closed) {
+        await this.#connection.ready(ended.signal);
+      }
+      if (ended.signal.aborted) {
+        throw new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${why()}`);
+      }
+      sent = true;
+      return await abortable(
+        this.#transport.publish(queue, messages, { signal: ended.signal }),
+        giveUp.signal,
+        () => new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${why()}`),
+      );
+    } catch (error) {
+      const uncertain = sent && error instanceof PublishUncertainError;
+      return messages.map(() => ({
+        status: uncertain ? "uncertain" : "failed",
+        error: asPublishError(error, queue),
+      }));
+    } finally {
+      this.#underWay.delete(giveUp);
+      this.#deadlines.remove(deadline);
+      this.#deadlines.remove(last);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+}
+
+function unanswered(queue: string): PublishOutcome {
+  const error = new PublishUncertainError(
+    `Cannot confirm a publish to '${queue}': the transport gave no outcome`,
+  );
+  return { status: "uncertain", error };
+}
+
+function asPublishError(error: unknown, queue: string): Error {
+  if (error instanceof BabelQueueError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  return new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${text}`, {
+    cause: error,
+  });
+}
+
+function throwUnlessConfirmed(outcome: PublishOutcome | undefined, queue: string): void {
+  const { status, ...rest } = outcome ?? unanswered(queue);
+  if (status === "confirmed") return;
+  const { error } = rest as { error: Error };
+  if (status === "failed") throw asPublishError(error, queue);
+  if (error instanceof PublishUncertainError) throw error;
+  throw new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${error.message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,103 @@
+import { isBlank } from "../core/blank.ts";
+import { BabelQueueError } from "../core/errors.ts";
+import type { Handler } from "./context.ts";
+import type { MessageDefinition } from "./message.ts";
+import { checkOptions, OPTION_CHECKS } from "./options.ts";
+
+/** Options of one handler. */
+export interface HandleOptions {
+  /**
+   * The only queue it handles messages from. By default every queue the worker works on.
+   *
+   * @default {undefined}
+   */
+  readonly queue?: string;
+  /**
+   * Deliveries a message gets in all, the first included.
+   *
+   * @default {the App's maxAttempts}
+   */
+  readonly maxAttempts?: number;
+  /**
+   * Time the handler may take, in milliseconds.
+   *
+   * @default {the App's handlerTimeoutMs}
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Whether integers beyond 2^53 in `data` arrive as `bigint` instead of rounded.
+   *
+   * @default {false}
+   */
+  readonly bigint?: boolean;
+}
+
+/** A handler and how it was registered. */
+export interface Route {
+  readonly urn: string;
+  readonly handler: Handler<unknown>;
+  readonly definition: MessageDefinition<unknown, unknown> | undefined;
+  readonly queue: string | undefined;
+  readonly maxAttempts: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly bigint: boolean;
+}
+
+const CHECKS = {
+  queue: OPTION_CHECKS.queue,
+  maxAttempts: OPTION_CHECKS.maxAttempts,
+  timeoutMs: OPTION_CHECKS.handlerTimeoutMs,
+  bigint: OPTION_CHECKS.strict,
+};
+
+/** Finds the handler of a URN, by the exact string. Contract: C131. */
+export class Router {
+  readonly #routes: Map<string, Route[]> = new Map();
+
+  /** URNs with a handler. */
+  get size(): number {
+    return this.#routes.size;
+  }
+
+  /** @throws {BabelQueueError} `invalid_option`, or `duplicate_handler` when a message could reach two handlers. */
+  add(
+    message: string | MessageDefinition<unknown, unknown>,
+    handler: Handler<unknown>,
+    options: HandleOptions,
+  ): void {
+    const definition = typeof message === "string" ? undefined : message;
+    const urn = typeof message === "string" ? message : message?.urn;
+    if (typeof urn !== "string" || isBlank(urn)) {
+      throw new BabelQueueError("invalid_option", "Cannot add a handler: its URN is blank");
+    }
+    if (typeof handler !== "function") {
+      throw new BabelQueueError(
+        "invalid_option",
+        `Cannot add a handler for '${urn}': it is no function`,
+      );
+    }
+    checkOptions(options, CHECKS);
+    const { queue, maxAttempts, timeoutMs, bigint = false } = options;
+    const routes = this.#routes.get(urn) ?? [];
+    const rival = routes.find((route) =>
+      route.queue === undefined || queue === undefined || route.queue === queue
+    );
+    if (rival) {
+      throw new BabelQueueError(
+        "duplicate_handler",
+        `Cannot add a handler for '${urn}': it has one already${
+          rival.queue === undefined ? "" : ` on queue '${rival.queue}'`
+        }`,
+      );
+    }
+    routes.push({ urn, handler, definition, queue, maxAttempts, timeoutMs, bigint });
+    this.#routes.set(urn, routes);
+  }
+
+  /** The handler for `urn` on `queue`. */
+  find(urn: string, queue: string): Route | undefined {
+    const routes = this.#routes.get(urn);
+    if (routes === undefined) return undefined;
+    return routes.find((route) => route.queue === undefined || route.queue === queue);
+  }
+}

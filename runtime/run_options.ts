@@ -1,0 +1,106 @@
+import { BabelQueueError } from "../core/errors.ts";
+import type { Counts } from "./desk.ts";
+import { OPTION_CHECKS, type OptionCheck } from "./options.ts";
+
+/** What to work on, and until when. */
+export interface RunOptions {
+  /**
+   * The queues; as an object, with the handlers at a time for each.
+   *
+   * @default {the App's queue}
+   */
+  readonly queues?: readonly string[] | Readonly<Record<string, number>>;
+  /**
+   * Handlers at a time for each queue that does not name its own number.
+   *
+   * @default {the App's concurrency}
+   */
+  readonly concurrency?: number;
+  /**
+   * Stops the run when aborted: intake ends, what is in flight is finished and settled.
+   *
+   * @default {undefined}
+   */
+  readonly signal?: AbortSignal;
+  /**
+   * Ends handlers at once when aborted; their messages go back unchanged.
+   *
+   * @default {undefined}
+   */
+  readonly forceSignal?: AbortSignal;
+}
+
+/** What to work off. */
+export interface ConsumeOptions {
+  /**
+   * The queue.
+   *
+   * @default {the App's queue}
+   */
+  readonly queue?: string;
+  /**
+   * Most messages to take.
+   *
+   * @default {undefined}
+   */
+  readonly maxMessages?: number;
+  /**
+   * Wait for the first message of each receive, in milliseconds; 0 = take only what is there.
+   *
+   * @default {the App's pollTimeoutMs}
+   */
+  readonly waitMs?: number;
+  /**
+   * Handlers at a time.
+   *
+   * @default {the App's concurrency}
+   */
+  readonly concurrency?: number;
+  /**
+   * Stops early when aborted.
+   *
+   * @default {undefined}
+   */
+  readonly signal?: AbortSignal;
+}
+
+/** What became of the messages of one `consume`. */
+export type ConsumeResult = Readonly<Counts>;
+
+/** One check an option of `run`. */
+export const RUN_CHECKS: Readonly<Record<keyof RunOptions, OptionCheck>> = {
+  queues: (): void => {},
+  concurrency: OPTION_CHECKS.concurrency,
+  signal: (): void => {},
+  forceSignal: (): void => {},
+};
+/** One check an option of `consume`. */
+export const CONSUME_CHECKS: Readonly<Record<keyof ConsumeOptions, OptionCheck>> = {
+  queue: OPTION_CHECKS.queue,
+  maxMessages: OPTION_CHECKS.maxAttempts,
+  waitMs: OPTION_CHECKS.pollTimeoutMs,
+  concurrency: OPTION_CHECKS.concurrency,
+  signal: RUN_CHECKS.signal,
+};
+
+/**
+ * The queues of a `run` and the handlers at a time for each.
+ *
+ * @throws {BabelQueueError} `invalid_option` when there is none, or a name or number is out of bounds.
+ */
+export function queuesOf(
+  queues: readonly string[] | Readonly<Record<string, number>>,
+  concurrency: number,
+): readonly (readonly [string, number])[] {
+  const entries = Array.isArray(queues)
+    ? queues.map((queue: string) => [queue, concurrency] as const)
+    : Object.entries(queues as Readonly<Record<string, number>>);
+  if (entries.length === 0) {
+    throw new BabelQueueError("invalid_option", "Cannot run: option 'queues' names no queue");
+  }
+  for (const [queue, slots] of entries) {
+    OPTION_CHECKS.queue("queues", queue);
+    OPTION_CHECKS.concurrency(`queues.${queue}`, slots);
+  }
+  return entries;
+}

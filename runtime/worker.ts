@@ -1,0 +1,292 @@
+import { BabelQueueError, ConnectionError } from "../core/errors.ts";
+import { backOffMs, settledWithin } from "./_back_off.ts";
+import { type Deadline, Deadlines } from "./_deadlines.ts";
+import { Held } from "./_held.ts";
+import { LeaseKeeper } from "./lease.ts";
+import { planShutdown, type ShutdownPlan } from "./shutdown.ts";
+import type { QueueHealth } from "./health.ts";
+import { Desk, type DeskEnvironment } from "./desk.ts";
+import type { Connection } from "./connection.ts";
+import type { Delivery, Subscription } from "./transport.ts";
+
+/** Grace of a receive beyond its own wait before its lane is taken for hung, in milliseconds. */
+const RECEIVE_GRACE_MS = 30_000;
+
+/** What one worker works on. */
+export interface WorkerOptions {
+  readonly queue: string;
+  readonly concurrency: number;
+  readonly waitMs: number;
+  /** Ends at the first empty receive. */
+  readonly untilEmpty?: boolean;
+  /** Most messages to take. */
+  readonly maxMessages?: number;
+}
+
+/** What a worker shares with its App. */
+export interface WorkerEnvironment extends Omit<DeskEnvironment, "deadlines"> {
+  readonly connection: Connection;
+}
+
+/**
+ * One queue's intake: subscribes, receives for the free handler slots, backs off while the transport
+ * is in trouble, and ends in order. What happens to a message is the {@linkcode Desk}'s business.
+ */
+export class Worker {
+  readonly #env: WorkerEnvironment;
+  readonly #options: WorkerOptions;
+  readonly #intake: AbortController = new AbortController();
+  readonly #deadlines: Deadlines;
+  readonly #desk: Desk;
+  readonly #ended: Promise<void>;
+  readonly #end: { resolve: () => void; reject: (error: Error) => void };
+  #subscription: Subscription | undefined;
+  #plan: ShutdownPlan | undefined;
+  #planned: Deadline[] = [];
+  #receives = 0;
+  #promised = 0;
+  #taken = 0;
+  #failures = 0;
+  #backingOff = false;
+  #over = false;
+  #lastPollAtMs: number | null = null;
+  #lastError: Error | null = null;
+  #fatal: Error | undefined;
+
+  constructor(env: WorkerEnvironment, options: WorkerOptions) {
+    this.#env = env;
+    this.#options = options;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    // A fatal error may come before anybody waits.
+    promise.catch(() => {});
+    this.#ended = promise;
+    this.#end = { resolve, reject };
+    this.#deadlines = new Deadlines(env.clock);
+    const desk = { ...env, deadlines: this.#deadlines };
+    this.#desk = new Desk(desk, options.concurrency, () => this.#pump());
+  }
+
+  /** The queue it works on. */
+  get queue(): string {
+    return this.#options.queue;
+  }
+
+  /** What became of the messages so far. */
+  get counts(): Desk["counts"] {
+    return this.#desk.counts;
+  }
+
+  /**
+   * Works until stopped, or until the queue is empty where that was asked for.
+   *
+   * @throws {Error} what the transport called fatal.
+   */
+  async run(): Promise<void> {
+    try {
+      await this.#subscribe();
+      if (this.#subscription && !this.#intake.signal.aborted) this.#pump();
+      else this.#over = true;
+      this.#settleUp();
+      await this.#ended;
+    } finally {
+      this.#over = true;
+      this.#desk.close();
+      this.#deadlines.close();
+      await this.#closeSubscription();
+    }
+  }
+
+  /** Ends intake. Handlers that run past their share of the time-out lose their message back to the queue. */
+  stop(timeoutMs: number): void {
+    this.#endIntake(false);
+    if (this.#over) return;
+    const { clock } = this.#env;
+    const plan = planShutdown(clock.now(), timeoutMs);
+    // A second stop can only shorten the first one's time.
+    if (this.#plan && this.#plan.handlersUntilMs <= plan.handlersUntilMs) return;
+    this.#plan = plan;
+    for (const deadline of this.#planned) this.#deadlines.remove(deadline);
+    const giveBack = (): void => this.#desk.giveBackAll();
+    if (plan.handlersUntilMs <= clock.now()) giveBack();
+    this.#planned = [
+      this.#deadlines.add(plan.handlersUntilMs, giveBack),
+      this.#deadlines.add(plan.endsAtMs, () => this.#overrun()),
+    ];
+    this.#settleUp();
+  }
+
+  /** How it is doing. */
+  health(): QueueHealth {
+    return {
+      queue: this.#options.queue,
+      state: this.#intake.signal.aborted
+        ? "stopping"
+        : this.#backingOff
+        ? "backing_off"
+        : this.#subscription
+        ? "working"
+        : "subscribing",
+      lastPollAtMs: this.#lastPollAtMs,
+      lastError: this.#lastError,
+      ...this.#desk.load,
+    };
+  }
+
+  async #subscribe(): Promise<void> {
+    const { transport, connection, options } = this.#env;
+    const { queue, concurrency } = this.#options;
+    const intake = this.#intake.signal;
+    while (!intake.aborted) {
+      try {
+        await connection.ready(intake);
+        this.#subscription = await transport.subscribe(queue, {
+          prefetch: options.prefetch ?? concurrency,
+          intake,
+          lost: (delivery, cause) => this.#desk.lost(delivery, cause),
+        });
+        this.#failures = 0;
+        return;
+      } catch (error) {
+        if (intake.aborted) return;
+        await this.#backOff(error);
+      }
+    }
+  }
+
+  #pump(): void {
+    const subscription = this.#subscription;
+    if (subscription === undefined || this.#backingOff || this.#over) return;
+    this.#desk.startReady();
+    while (!this.#intake.signal.aborted && this.#receives < subscription.lanes) {
+      const budget = (this.#options.maxMessages ?? Infinity) - this.#taken;
+      const free = Math.min(this.#desk.free, budget) - this.#promised;
+      if (free <= 0) break;
+      // The free slots are shared among the idle lanes, so that no lane takes all of them.
+      this.#receive(subscription, Math.ceil(free / (subscription.lanes - this.#receives)));
+    }
+    this.#settleUp();
+  }
+
+  #receive(subscription: Subscription, max: number): void {
+    const { clock } = this.#env;
+    const { waitMs } = this.#options;
+    const deadlines = this.#deadlines;
+    this.#receives++;
+    this.#promised += max;
+    let outstanding = true;
+    const ended = (): void => {
+      if (!outstanding) return;
+      outstanding = false;
+      this.#receives--;
+      this.#promised -= max;
+      deadlines.remove(watchdog);
+    };
+    const failed = (error: unknown): void => {
+      const counted = outstanding;
+      ended();
+      if (counted) void this.#backOff(error).then(() => this.#pump());
+    };
+    const watchdog = deadlines.add(clock.now() + waitMs + RECEIVE_GRACE_MS, () => {
+      failed(new ConnectionError(`Cannot receive from '${this.queue}': no answer in time`));
+    });
+    let answer: Promise<readonly Delivery[]>;
+    try {
+      answer = subscription.receive(max, waitMs);
+    } catch (error) {
+      return failed(error);
+    }
+    answer.then((deliveries) => {
+      ended();
+      this.#failures = 0;
+      this.#lastPollAtMs = clock.now();
+      this.#take(subscription, deliveries);
+    }, failed);
+  }
+
+  #take(subscription: Subscription, deliveries: readonly Delivery[]): void {
+    const { clock, transport } = this.#env;
+    if (this.#over) {
+      // A receive that hung beyond the end: what it brings can only be given back.
+      for (const delivery of deliveries) {
+        subscription.settle(delivery, { kind: transport.policy.shutdown }).catch(() => {});
+      }
+      return;
+    }
+    this.#taken += deliveries.length;
+    for (const delivery of deliveries) {
+      const held = new Held(delivery);
+      held.lease = new LeaseKeeper(delivery, subscription, clock, this.#deadlines, (error) => {
+        this.#desk.leaseLost(held, error);
+      });
+      this.#desk.admit(held, subscription);
+    }
+    const { untilEmpty, maxMessages = Infinity } = this.#options;
+    if ((untilEmpty && deliveries.length === 0) || this.#taken >= maxMessages) {
+      this.#endIntake(true);
+    }
+    this.#pump();
+  }
+
+  #endIntake(finishReady: boolean): void {
+    if (!this.#intake.signal.aborted) this.#intake.abort();
+    else if (finishReady) return;
+    this.#desk.endIntake(finishReady);
+    this.#settleUp();
+  }
+
+  async #backOff(error: unknown): Promise<void> {
+    const { hub, options, clock } = this.#env;
+    const cause = error instanceof Error ? error : new Error(String(error));
+    this.#lastError = cause;
+    const closed = cause instanceof BabelQueueError && cause.code === "closed";
+    if (closed || (cause instanceof ConnectionError && cause.fatal)) {
+      this.#fatal = cause;
+      return this.stop(options.shutdownTimeoutMs);
+    }
+    if (this.#intake.signal.aborted) return this.#settleUp();
+    const waitMs = backOffMs(++this.#failures, options.random());
+    hub.emit({
+      level: "warn",
+      type: "receiveFailed",
+      queue: this.queue,
+      error: cause,
+      backOffMs: waitMs,
+    });
+    this.#backingOff = true;
+    await clock.sleep(waitMs, this.#intake.signal);
+    this.#backingOff = false;
+  }
+
+  /** Ends the run once intake has ended and nothing is in hand. */
+  #settleUp(): void {
+    if (!this.#intake.signal.aborted || !this.#desk.idle) return;
+    if (this.#receives > 0 && !this.#over) return;
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#fatal) this.#end.reject(this.#fatal);
+    else this.#end.resolve();
+  }
+
+  #overrun(): void {
+    const { inFlight, held, settling } = this.#desk.load;
+    this.#over = true;
+    this.#env.hub.emit({
+      level: "error",
+      type: "shutdownTimedOut",
+      unfinished: inFlight + held + settling,
+    });
+    this.#finish();
+  }
+
+  async #closeSubscription(): Promise<void> {
+    const { clock } = this.#env;
+    if (this.#subscription === undefined) return;
+    const abort = new AbortController();
+    const leftMs = this.#plan ? Math.max(0, this.#plan.endsAtMs - clock.now()) : 1_000;
+    const closing = this.#subscription.close({ signal: abort.signal });
+    closing.catch((error) => this.#lastError = error);
+    if (!await settledWithin(closing, leftMs, clock)) abort.abort();
+  }
+}

@@ -1,0 +1,94 @@
+import { type Clock, systemClock } from "../core/clock.ts";
+
+/** A clock whose time stands still until it is told to move. */
+export interface FakeClock extends Clock {
+  /** How many sleeps are under way. */
+  readonly pending: number;
+  /**
+   * Moves the time forward, ends the sleeps that fall due in their order, and lets everything they set
+   * off run before the next one; the time reads as each of them asked for.
+   *
+   * @param ms How far, in milliseconds, 0 or more. With 0 only what is under way runs on.
+   * @throws {RangeError} when `ms` is negative or not finite.
+   */
+  advance(ms: number): Promise<void>;
+}
+
+interface Sleeper {
+  readonly dueMs: number;
+  readonly end: () => void;
+}
+
+/**
+ * Makes a clock for tests: no test has to wait, and none depends on speed.
+ *
+ * A sleep of 0 or less ends without an `advance`.
+ *
+ * @param startMs Where the time starts, in Unix milliseconds. `@default {1760000000000}`
+ * @returns The clock, for the option `clock` of a `BabelQueue`.
+ *
+ * @example A delayed message, without a wait
+ * ```ts
+ * import { BabelQueue, memory } from "@bq/core";
+ * import { fakeClock } from "@bq/core/testing";
+ * import assert from "node:assert/strict";
+ *
+ * const clock = fakeClock();
+ * const bq = new BabelQueue(memory(), { clock, deadLetter: true });
+ * let handled = 0;
+ * bq.handle("urn:babel:orders:remind", () => {
+ *   handled += 1;
+ * });
+ * await bq.publish("urn:babel:orders:remind", {}, { delayMs: 3_600_000 });
+ *
+ * const working = bq.consume({ waitMs: 7_200_000, maxMessages: 1 });
+ * await clock.advance(3_599_999);
+ * assert.equal(handled, 0);
+ * await clock.advance(1);
+ * await working;
+ * assert.equal(handled, 1);
+ * await bq.close();
+ * ```
+ */
+export function fakeClock(startMs: number = 1_760_000_000_000): FakeClock {
+  let nowMs = startMs;
+  // Kept in the order of falling due; among equals the earlier sleep comes first.
+  const sleepers: Sleeper[] = [];
+
+  return {
+    now: (): number => nowMs,
+    get pending(): number {
+      return sleepers.length;
+    },
+    sleep(ms: number, signal?: AbortSignal): Promise<void> {
+      return new Promise((resolve) => {
+        if (!(ms > 0) || signal?.aborted) return resolve();
+        const end = (): void => {
+          sleepers.splice(sleepers.indexOf(sleeper), 1);
+          signal?.removeEventListener("abort", end);
+          resolve();
+        };
+        const sleeper: Sleeper = { dueMs: nowMs + ms, end };
+        const after = sleepers.findIndex((other) => other.dueMs > sleeper.dueMs);
+        sleepers.splice(after < 0 ? sleepers.length : after, 0, sleeper);
+        signal?.addEventListener("abort", end, { once: true });
+      });
+    },
+    async advance(ms: number): Promise<void> {
+      if (!(ms >= 0 && ms < Infinity)) {
+        throw new RangeError(
+          `Cannot advance the clock by ${ms} ms: it must be a finite number of at least 0`,
+        );
+      }
+      const targetMs = nowMs + ms;
+      // A turn of the real event loop runs every promise job there is, however long the chain.
+      await systemClock.sleep(0);
+      for (let next = sleepers[0]; next && next.dueMs <= targetMs; next = sleepers[0]) {
+        nowMs = Math.max(nowMs, next.dueMs);
+        next.end();
+        await systemClock.sleep(0);
+      }
+      nowMs = Math.max(nowMs, targetMs);
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/**
+ * Runs a conformance suite, prints what became of every section and writes the results file.
+ *
+ * `BQ_CONFORMANCE_DIR` names the folder of the suite (default: the project's own vectors beside this
+ * folder), `BQ_RESULTS` the results file (default `.out/results.json`).
+ *
+ * The suite knows three results, pass, fail and skip, and wants every case of every section in scope.
+ * A section whose subject is not built yet is neither left out nor skipped, since no decision record
+ * allows that: its cases are written as `fail`, with the missing part as the reason, and the run says
+ * so in a line of its own. Such cases alone do not make the program fail; a wrong answer, an unknown
+ * or missing section, and a section that still waits for a part that exists do.
+ *
+ * @module
+ */
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import process from "node:process";
+import { conformance, OWN_SUITE, ROOT } from "./conformance.ts";
+import { reportOf } from "./report.ts";
+import { failuresOf } from "./run.ts";
+
+const folder = resolve(process.env["BQ_CONFORMANCE_DIR"] || OWN_SUITE);
+const file = resolve(process.env["BQ_RESULTS"] || resolve(ROOT, ".out/results.json"));
+const { suite, bindings, sections, results } = await conformance(folder);
+for (const line of reportOf(suite, sections, bindings)) console.log(line);
+mkdirSync(dirname(file), { recursive: true });
+writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+console.log(`results: ${file}`);
+process.exitCode = failuresOf(sections).length === 0 ? 0 : 1;

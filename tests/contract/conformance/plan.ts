@@ -1,0 +1,98 @@
+/**
+ * Which check runs which section, and what is carried: the one table to edit when a room is built.
+ *
+ * An entry that `needs` a file is not built yet. It never counts as a pass: its cases are printed in
+ * a list of their own and stand in the results file as `fail` with that reason. The file it waits
+ * for must not exist; when it does, the run fails until the entry is replaced by a check.
+ *
+ * @module
+ */
+
+import {
+  checkArtemisAttempts,
+  checkBackoff,
+  checkGate,
+  checkKafkaAttempts,
+  checkPulsarAttempts,
+  checkServiceBusAttempts,
+  checkSqsAttempts,
+} from "./checks/counting.ts";
+import { checkCase, checkDataShape } from "./checks/envelope.ts";
+import { checkJobType, checkTrim } from "./checks/identity.ts";
+import { checkPoisonRecord } from "./checks/poison_record.ts";
+import { checkExtensionWrite, checkForbiddenKey, checkReemit } from "./checks/reemit.ts";
+import { checkEncodeReject } from "./checks/reject.ts";
+import { checkPulsarExhaustion, checkVersionGate } from "./checks/settle.ts";
+import { checkIdentityVerdict, checkThreeVerdicts } from "./checks/verdicts.ts";
+import type { CaseCheck, Plan, PlanEntry, SectionPlan } from "./run.ts";
+
+/** The room whose presence makes the repository carry a binding. */
+export const BINDING_ROOMS: ReadonlyMap<string, string> = new Map([
+  ["redis", "transports/redis/mod.ts"],
+  ["amqp", "transports/rabbitmq/mod.ts"],
+  ["sqs", "transports/sqs/mod.ts"],
+  ["asb", "transports/azure-service-bus/mod.ts"],
+  ["pulsar", "transports/pulsar/mod.ts"],
+  ["kafka", "transports/kafka/mod.ts"],
+  ["artemis", "transports/artemis/mod.ts"],
+  ["otel", "otel/mod.ts"],
+]);
+
+const needs = (path: string): PlanEntry => ({ needs: path });
+const transport = (folder: string): PlanEntry => needs(`transports/${folder}/mod.ts`);
+
+/** What the five bindings with a version slot have in common. */
+function binding(folder: string, projection: string, attempts: CaseCheck): SectionPlan {
+  return {
+    blocks: {
+      [projection]: transport(folder),
+      attempts_reconciliation: { check: attempts },
+      schema_version_gate: { check: checkGate },
+    },
+  };
+}
+
+/** Every section of the suite. */
+export const PLAN: Plan = {
+  // core
+  cases: { check: checkCase },
+  roundtrip: { check: checkReemit },
+  data_shape: { check: checkDataShape },
+  forbidden_keys: { check: checkForbiddenKey },
+  extension_write: { check: checkExtensionWrite },
+  encode_reject: { check: checkEncodeReject },
+  trim: { check: checkTrim },
+  job_type: { check: checkJobType },
+  identity_verdict: { check: checkIdentityVerdict },
+  poison_dlq: { check: checkPoisonRecord },
+  retry_backoff: { check: checkBackoff },
+  idempotency: needs("idempotency/mod.ts"),
+  payload_schema: needs("schema/mod.ts"),
+  payload_schema_unicode: needs("schema/mod.ts"),
+  // otel
+  traceparent: needs("otel/mod.ts"),
+  // redis
+  redis: transport("redis"),
+  redis_delay: transport("redis"),
+  redis_layout: transport("redis"),
+  // amqp
+  rabbitmq: transport("rabbitmq"),
+  // sqs
+  sqs: binding("sqs", "attribute_projection", checkSqsAttempts),
+  delay: transport("sqs"),
+  version_gate_sqs: { check: checkVersionGate("sqs") },
+  // asb
+  asb: binding("azure-service-bus", "property_projection", checkServiceBusAttempts),
+  version_gate_asb: { check: checkVersionGate("asb") },
+  // pulsar
+  pulsar: binding("pulsar", "property_projection", checkPulsarAttempts),
+  pulsar_exhaustion: { check: checkPulsarExhaustion },
+  version_gate_pulsar: { check: checkVersionGate("pulsar") },
+  // kafka
+  kafka: binding("kafka", "property_projection", checkKafkaAttempts),
+  kafka_poison: { check: checkThreeVerdicts },
+  backoff: transport("kafka"),
+  // artemis
+  artemis: binding("artemis", "property_projection", checkArtemisAttempts),
+  version_gate_artemis: { check: checkVersionGate("artemis") },
+};

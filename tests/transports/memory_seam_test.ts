@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { memory, MemoryStore } from "@bq/core";
+import { fakeClock } from "@bq/core/testing";
+import { test } from "../harness.ts";
+import { bytes, open, QUEUE, receive, seam, text } from "./_seam.ts";
+
+test("memory(): options out of range are refused by name, value and bound", () => {
+  assert.throws(() => memory({ leaseMs: 0 }), /Cannot set option 'leaseMs' to 0: it must be/);
+  assert.throws(() => memory({ leaseMs: NaN }), { code: "invalid_option" });
+  assert.throws(() => memory({ store: {} as MemoryStore }), /option 'store'.*a MemoryStore/);
+  assert.throws(() => memory({ lease: 1 } as object), /Cannot set option 'lease'/);
+});
+
+test("memory: messages come in the order of publishing, as many as asked for", async () => {
+  const { put, subscribe } = await seam();
+  await put(["a", "b", "c"]);
+  await put(["d"]);
+  const subscription = await subscribe();
+  await receive(subscription, ["a", "b"], 2);
+  await receive(subscription, ["c", "d"], 5);
+  await receive(subscription, []);
+});
+
+test("memory: a delayed message comes at its time and not a millisecond sooner", async () => {
+  const { clock, put, subscribe } = await seam();
+  await put(["late"], { delayMs: 5_000 });
+  await put(["later"], { delayMs: 6_000 });
+  await put(["now"]);
+  const subscription = await subscribe();
+  await receive(subscription, ["now"]);
+  await clock.advance(4_999);
+  await receive(subscription, []);
+  await clock.advance(1);
+  await receive(subscription, ["late"]);
+  await clock.advance(1_000);
+  await receive(subscription, ["later"]);
+});
+
+test("memory: messages that fall due together come in the order of their times", async () => {
+  const { clock, put, subscribe } = await seam();
+  await put(["c"], { delayMs: 30 });
+  await put(["a"], { delayMs: 10 });
+  await put(["b"], { delayMs: 20 });
+  await put(["b2"], { delayMs: 20 });
+  const subscription = await subscribe();
+  await clock.advance(100);
+  await put(["published after them"]);
+  await receive(subscription, ["a", "b", "b2", "c", "published after them"]);
+});
+
+test("memory: a receive that waits is woken by a message, a due one and a lease that ends", async () => {
+  const { clock, put, subscribe } = await seam({ leaseMs: 30_000 });
+  const subscription = await subscribe();
+  const other = await subscribe();
+
+  const first = subscription.receive(1, 600_000);
+  await put(["published"]);
+  assert.deepEqual((await first).map(text), ["published"]);
+  assert.equal(clock.pending, 0);
+
+  const second = other.receive(1, 600_000);
+  await put(["delayed"], { delayMs: 1_000 });
+  await clock.advance(1_000);
+  assert.deepEqual((await second).map(text), ["delayed"]);
+
+  const third = subscription.receive(1, 600_000);
+  await clock.advance(29_000);
+  assert.deepEqual((await third).map(text), ["published"]);
+  assert.equal(clock.pending, 0);
+});
+
+test("memory: a receive that waits sees a lease that another one takes and lets end", async () => {
+  const { clock, put, subscribe } = await seam({ leaseMs: 1_000 });
+  const crashes = await subscribe();
+  const waits = await subscribe();
+  await put(["message"]);
+  const taking = crashes.receive(1, 0);
+  const waiting = waits.receive(1, 600_000);
+  assert.deepEqual((await taking).map(text), ["message"]);
+  await clock.advance(1_000);
+  assert.deepEqual((await waiting).map(text), ["message"]);
+});
+
+test("memory: a receive ends with nothing when its time is over, and leaves no timer", async () => {
+  const { clock, subscribe } = await seam();
+  const subscription = await subscribe();
+  const waiting = subscription.receive(1, 1_000);
+  await clock.advance(999);
+  assert.equal(clock.pending, 1);
+  await clock.advance(1);
+  assert.deepEqual(await waiting, []);
+  assert.equal(clock.pending, 0);
+});
+
+test("memory: the end of intake and close() end a receive and leave no timer or listener", async () => {
+  for (const ending of ["intake", "subscription", "transport"] as const) {
+    const { clock, subscribe, transport, intake } = await seam();
+    let listeners = 0;
+    const { signal } = intake;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    Object.assign(signal, {
+      addEventListener: (...args: Parameters<typeof add>) => (listeners++, add(...args)),
+      removeEventListener: (...args: Parameters<typeof remove>) => (listeners--, remove(...args)),
+    });
+    const subscription = await subscribe();
+    const waiting = subscription.receive(1, 600_000);
+    await clock.advance(0);
+    assert.deepEqual([clock.pending, listeners], [1, 1]);
+    if (ending === "intake") intake.abort();
+    else if (ending === "subscription") await subscription.close();
+    else await transport.close();
+    assert.deepEqual(await waiting, []);
+    assert.deepEqual([clock.pending, listeners], [0, 0]);
+  }
+});
+
+test("memory: after the end of intake nothing is taken, and settle and extend still work", async () => {
+  const { put, subscribe, intake, transport } = await seam();
+  const subscription = await subscribe();
+  await put(["a", "b"]);
+  const [a] = await receive(subscription, ["a"], 1);
+  intake.abort();
+  await receive(subscription, []);
+  assert.notEqual(await subscription.extend!(a!), null);
+  assert.equal(await subscription.settle(a!, { kind: "ack" }), "settled");
+  assert.deepEqual(await transport.size(QUEUE), { ready: 1, delayed: 0, inFlight: 0 });
+});
+
+test("memory: receives that never wait let timers and signals run", async () => {
+  const { put, subscribe } = await seam({}, {
+    ...fakeClock(),
+    // Each look at the clock takes a millisecond, as work does.
+    now: (() => {
+      let nowMs = 0;
+      return () => nowMs++;
+    })(),
+    sleep: () => new Promise((resolve) => setTimeout(resolve, 0)),
+  });
+  const subscription = await subscribe();
+  let ran = false;
+  const timer = setTimeout(() => ran = true, 0);
+  let receives = 0;
+  for (; !ran && receives < 1_000_000; receives++) {
+    await put(["message"]);
+    for (const delivery of await subscription.receive(1, 0)) {
+      await subscription.settle(delivery, { kind: "ack" });
+    }
+  }
+  clearTimeout(timer);
+  assert.equal(ran, true);
+});
+
+test("memory: what the caller does to its bytes afterwards reaches nobody", async () => {
+  const { transport, subscribe } = await seam();
+  const body = bytes("message");
+  await transport.publish(QUEUE, [{ body }]);
+  body.fill(0);
+  const [peeked] = await Array.fromAsync(transport.peek(QUEUE));
+  peeked!.body.fill(0);
+  await receive(await subscribe(), ["message"]);
+});
+
+test("memory: two transports over one store are producers and workers of the same queues", async () => {
+  const store = new MemoryStore();
+  const clock = fakeClock();
+  const producer = await open(memory({ store }), clock);
+  const first = await seam({ store }, clock);
+  const second = await seam({ store }, clock);
+  const waiting = (await first.subscribe()).receive(1, 600_000);
+  await producer.publish(QUEUE, [{ body: bytes("a") }, { body: bytes("b") }]);
+  assert.deepEqual((await waiting).map(text), ["a"]);
+  await receive(await second.subscribe(), ["b"]);
+  await first.transport.close();
+  assert.deepEqual(await producer.size(QUEUE), { ready: 1, delayed: 0, inFlight: 1 });
+});
+
+test("memory: what a closed worker held is there for the next one, in its place", async () => {
+  const { put, subscribe } = await seam();
+  await put(["a", "b", "c"]);
+  const first = await subscribe();
+  const [, b] = await receive(first, ["a", "b"], 2);
+  await first.settle(b!, { kind: "ack" });
+  await first.close();
+  await assert.rejects(first.settle(b!, { kind: "ack" }), { code: "closed" });
+  await assert.rejects(first.receive(1, 0), { code: "closed" });
+  await receive(await subscribe(), ["a", "c"]);
+});
+
+test("memory: a transport that is not open, or closed, refuses work by name", async () => {
+  const clock = fakeClock();
+  const transport = memory();
+  await assert.rejects(
+    transport.publish(QUEUE, [{ body: bytes("a") }]),
+    /Cannot publish to 'shop': the memory transport is not open yet/,
+  );
+  await open(transport, clock);
+  await assert.rejects(open(transport, clock), /it is open already/);
+  await transport.close();
+  await assert.rejects(transport.size(QUEUE), /Cannot count 'shop'.*is closed/);
+  await assert.rejects(open(transport, clock), { code: "closed" });
+});
+
+test("memory: a snapshot ends with what was there, whatever comes back meanwhile", async () => {
+  const { put, subscribe, transport } = await seam();
+  await put(["a", "b"]);
+  await put(["not due"], { delayMs: 1 });
+  const snapshot = await subscribe({ snapshot: true });
+  await put(["c"]);
+  const [a, b] = await receive(snapshot, ["a", "b"]);
+  await snapshot.settle(a!, { kind: "return" });
+  await snapshot.settle(b!, { kind: "release", delayMs: 0 });
+  assert.deepEqual(await snapshot.receive(10, 600_000), []);
+  await snapshot.close();
+  assert.deepEqual(await transport.size(QUEUE), { ready: 3, delayed: 1, inFlight: 0 });
+});

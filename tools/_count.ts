@@ -1,0 +1,39 @@
+/** Reads how many tests passed out of what a runner printed. */
+
+/** How a run ended. */
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+interface Form {
+  readonly passed: RegExp;
+  readonly failed: RegExp;
+  readonly skipped: RegExp;
+}
+
+const FORMS: readonly Form[] = [
+  // deno test: "ok | 3 passed (2 steps) | 0 failed | 1 ignored (12ms)"
+  {
+    passed: /^(?:ok|FAILED) \| (\d+) passed/m,
+    failed: /^(?:ok|FAILED) \|.*\| (\d+) failed/m,
+    skipped: /^(?:ok|FAILED) \|.*\| (\d+) ignored/m,
+  },
+  // bun test: " 3 pass"
+  { passed: /^ *(\d+) pass$/m, failed: /^ *(\d+) fail$/m, skipped: /^ *(\d+) skip$/m },
+  // node --test: "ℹ pass 3"
+  { passed: /^[#ℹ] pass (\d+)$/m, failed: /^[#ℹ] fail (\d+)$/m, skipped: /^[#ℹ] skipped (\d+)$/m },
+];
+
+/** Counts a run. A run that failed without saying which test, or that ran nothing, failed once. */
+export function count(output: string, code: number): Counts {
+  const form = FORMS.find(({ passed }) => passed.test(output));
+  const read = (pattern?: RegExp): number => Number(pattern?.exec(output)?.[1] ?? 0);
+  const passed = read(form?.passed);
+  const cancelled = read(/^[#ℹ] cancelled (\d+)$/m);
+  const failed = read(form?.failed) + cancelled;
+  const skipped = read(form?.skipped);
+  if (failed === 0 && (code !== 0 || passed + skipped === 0)) return { passed, failed: 1, skipped };
+  return { passed, failed, skipped };
+}

@@ -1,0 +1,75 @@
+/** Every way the tests are run: on which runtime, with which arguments, on which files. */
+
+import type { Runtime } from "../tests/harness.ts";
+import { filesIn } from "./_files.ts";
+import type { Config } from "./_shell.ts";
+
+/** One way to run tests. */
+export interface Runner {
+  readonly name: string;
+  readonly runtime: Runtime;
+  /** Whether it is left out unless it is asked for by name. */
+  readonly alone?: boolean;
+  files(config: Config): string[];
+  args(files: readonly string[]): string[];
+}
+
+/** What tests may do under Deno: they start the other runtimes and write to `.out/`. */
+const PERMISSIONS: readonly string[] = [
+  "--no-prompt",
+  "--allow-read",
+  "--allow-write=.out",
+  "--allow-net=127.0.0.1",
+  "--allow-run",
+  "--allow-env=PATH,HOME,TMPDIR,DENO_*,XDG_CACHE_HOME,SSL_CERT_*,NODE_V8_COVERAGE,BQ_*",
+];
+
+/** Folders whose tests run on every runtime; the rest is about the repository, or starts children. */
+const PORTABLE: readonly string[] = [
+  "tests/core",
+  "tests/runtime",
+  "tests/transports",
+  "tests/process",
+  "tests/testing",
+  "tests/portable",
+];
+
+/** The runners, in the order they run. */
+export const RUNNERS: readonly Runner[] = [
+  {
+    name: "deno",
+    runtime: "deno",
+    files: () => ["tests/"],
+    args: (files) => ["test", ...PERMISSIONS, ...files],
+  },
+  {
+    name: "doc",
+    runtime: "deno",
+    files: (config) => [...documented(config), "README.md", ...filesIn("docs", ".md")],
+    args: (files) => ["test", "--doc", "--no-prompt", ...files],
+  },
+  { name: "bun", runtime: "bun", files: portable, args: (files) => ["test", ...files] },
+  { name: "node22", runtime: "node22", files: portable, args: nodeArgs },
+  { name: "node24", runtime: "node24", files: portable, args: nodeArgs },
+  {
+    name: "workerd",
+    runtime: "deno",
+    alone: true,
+    files: () => ["tests/runtimes/workerd_test.ts"],
+    args: (files) => ["test", ...PERMISSIONS, ...files],
+  },
+];
+
+function nodeArgs(files: readonly string[]): string[] {
+  const quiet = "--disable-warning=ExperimentalWarning";
+  return [quiet, "--test", "--test-reporter=spec", ...files];
+}
+
+function portable(): string[] {
+  return PORTABLE.flatMap((folder) => filesIn(folder, "_test.ts")).map((path) => `./${path}`);
+}
+
+/** The published source: its examples run as tests. */
+function documented(config: Config): string[] {
+  return config.publish.include.filter((path) => path.endsWith("/") || path.endsWith(".ts"));
+}

@@ -1,0 +1,78 @@
+/** Runs programs for the tools, and knows where each runtime's program is. */
+
+/** What a finished program left behind. */
+export interface Finished {
+  readonly code: number;
+  /** Standard output and standard error, in this order. */
+  readonly output: string;
+  readonly stdout: string;
+  readonly seconds: number;
+}
+
+/** How a program runs. */
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  /** The program is killed after this time, in milliseconds. */
+  readonly timeoutMs?: number;
+}
+
+/** Absolute path of the repository. */
+export const root: string = new URL("..", import.meta.url).pathname;
+
+/** Runs a program to its end without a shell. A program that does not exist has code 127. */
+export async function run(
+  program: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Finished> {
+  const { cwd = root, env = {}, timeoutMs = 600_000 } = options;
+  const started = performance.now();
+  const seconds = (): number => (performance.now() - started) / 1000;
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  try {
+    const { code, stdout, stderr } = await new Deno.Command(program, {
+      args: [...args],
+      cwd,
+      env: { NO_COLOR: "1", ...env },
+      signal: deadline.signal,
+    }).output();
+    const out = new TextDecoder().decode(stdout);
+    const output = out + new TextDecoder().decode(stderr) +
+      (deadline.signal.aborted ? `\nkilled after ${timeoutMs} ms\n` : "");
+    return { code, output, stdout: out, seconds: seconds() };
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    return { code: 127, output: `${program}: not found\n`, stdout: "", seconds: seconds() };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs this Deno. */
+export function deno(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  return run(Deno.execPath(), args, options);
+}
+
+/** Ends the tool: prints what is wrong and exits with 1, or prints what is right. */
+export function report(problems: readonly string[], success: string): void {
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) Deno.exit(1);
+  console.log(success);
+}
+
+/** The fields of `deno.json` that the tools read. */
+export interface Config {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly tasks: Readonly<Record<string, string>>;
+  readonly publish: { readonly include: readonly string[] };
+}
+
+/** Reads the repository's `deno.json`. */
+export function readConfig(): Config {
+  return JSON.parse(Deno.readTextFileSync(root + "deno.json"));
+}

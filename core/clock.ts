@@ -39,7 +39,9 @@ function timer(ms: number, signal?: AbortSignal): Promise<void> {
       resolve();
     };
     const id = setTimeout(done, Math.max(0, ms));
-    signal?.addEventListener("abort", done, { once: true });
+    // The first setTimeout of a Deno process runs pending promise jobs, and one of them may abort.
+    if (signal?.aborted) done();
+    else signal?.addEventListener("abort", done, { once: true });
   });
 }
 

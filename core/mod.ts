@@ -4,10 +4,23 @@
  * @module
  */
 
-export { LARGEST_ATTEMPTS, reconcile } from "./attempts.ts";
+export { type Counting, LARGEST_ATTEMPTS, reconcile } from "./attempts.ts";
 export { type Clock, systemClock } from "./clock.ts";
-export { EnvelopeCodec, SCHEMA_VERSION, SOURCE_LANG } from "./codec.ts";
-export { annotate, deadLetterBlock } from "./dead_letter.ts";
+export {
+  type Codec,
+  type DecodeOptions,
+  EnvelopeCodec,
+  type MakeOptions,
+  type RejectReason,
+  SCHEMA_VERSION,
+  SOURCE_LANG,
+} from "./codec.ts";
+export {
+  annotate,
+  type AnnotateOptions,
+  deadLetterBlock,
+  type DeadLetterOptions,
+} from "./dead_letter.ts";
 export type {
   DeadLetter,
   Envelope,
@@ -21,14 +34,17 @@ export * from "./errors.ts";
 export { describeVersion, gatedRoute, versionGate } from "./gate.ts";
 export {
   bypassExternalEffects,
+  type BypassOptions,
   HEADER_REPLAY_BYPASS,
   HEADER_TRACEPARENT,
   HEADER_TRACESTATE,
+  type HeaderCarrier,
   isReplay,
   mergeHeaders,
   sanitizeHeaders,
 } from "./headers.ts";
-export { identityVerdict } from "./identity.ts";
-export { poisonBlock, poisonRecord } from "./poison.ts";
-export { type BodyVerdict, type EnvelopeReading, readEnvelope } from "./reading.ts";
-export { reemit, resetForRedrive } from "./splice.ts";
+export { type IdentityVerdict, identityVerdict } from "./identity.ts";
+export { poisonBlock, type PoisonOptions, poisonRecord } from "./poison.ts";
+export type { HasTraceId, PolyglotMessage } from "./polyglot_message.ts";
+export { type BodyVerdict, EnvelopeReading, readEnvelope, type ReadOptions } from "./reading.ts";
+export { type Edit, reemit, reemitText, resetForRedrive } from "./splice.ts";

@@ -61,6 +61,8 @@ export class EnvelopeReading {
   #verdict: BodyVerdict | undefined;
 
   /**
+   * Begins a reading; nothing is parsed yet.
+   *
    * @param body The body, bytes or text.
    * @param options How it is read.
    */

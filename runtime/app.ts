@@ -80,6 +80,8 @@ export class BabelQueue implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /**
+   * Makes an App; nothing is opened yet.
+   *
    * @param transport The broker; owned from now on.
    * @param options What differs from the defaults.
    * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
@@ -214,6 +216,7 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {BabelQueueError} `duplicate_handler` or `invalid_option`.
    */
   handle(urn: string, handler: Handler<JsonObject>, options?: HandleOptions): this;
+  /** Registers the handler of a definition; its data has the type of the schema's output. */
   handle<Input, Output>(
     message: MessageDefinition<Input, Output>,
     handler: Handler<Output>,
@@ -308,13 +311,21 @@ export class BabelQueue implements AsyncDisposable {
     return this.close();
   }
 
-  /** @returns How it is doing now. */
+  /**
+   * How it is doing now.
+   *
+   * @returns State, connection, and what each queue is at.
+   */
   health(): Health {
     const { state, queues } = this.#crew.health();
     return { state: this.#closing ? "closed" : state, connected: this.#connection.up, queues };
   }
 
-  /** @returns The events from now on; it ends when the App is closed. */
+  /**
+   * The events from now on; the iterator ends when the App is closed.
+   *
+   * @returns The iterator.
+   */
   events(): AsyncIterableIterator<BabelQueueEvent> {
     return this.#hub.read();
   }

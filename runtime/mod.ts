@@ -42,7 +42,6 @@ export type {
 export type { HandleOptions } from "./router.ts";
 export type {
   Capabilities,
-  Counting,
   DeadLetterReason,
   Delivery,
   Outgoing,

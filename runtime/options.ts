@@ -187,7 +187,14 @@ export type OptionCheck = (name: string, value: unknown) => void;
 
 const LARGEST = Number.MAX_SAFE_INTEGER;
 
-/** @throws {BabelQueueError} `invalid_option`, naming option, value and bound. */
+/**
+ * Refuses an option's value.
+ *
+ * @param name The option.
+ * @param value What was given.
+ * @param bound What it must be.
+ * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
+ */
 export function refuseOption(name: string, value: unknown, bound: string): never {
   throw new BabelQueueError(
     "invalid_option",

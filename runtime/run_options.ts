@@ -1,5 +1,4 @@
 import { BabelQueueError } from "../core/errors.ts";
-import type { Counts } from "./desk.ts";
 import { OPTION_CHECKS, type OptionCheck } from "./options.ts";
 
 /** What to work on, and until when. */
@@ -65,7 +64,18 @@ export interface ConsumeOptions {
 }
 
 /** What became of the messages of one `consume`. */
-export type ConsumeResult = Readonly<Counts>;
+export interface ConsumeResult {
+  /** Handlers that returned. */
+  readonly handled: number;
+  /** Deliveries whose handler failed; one message can count more than once. */
+  readonly failed: number;
+  /** Deliveries that were given another attempt. */
+  readonly retried: number;
+  /** Records written to a dead-letter queue. */
+  readonly deadLettered: number;
+  /** Messages acknowledged without having been handled. */
+  readonly dropped: number;
+}
 
 /** One check an option of `run`. */
 export const RUN_CHECKS: Readonly<Record<keyof RunOptions, OptionCheck>> = {

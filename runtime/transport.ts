@@ -5,8 +5,11 @@
  * @module
  */
 
+import type { Counting } from "../core/attempts.ts";
 import type { Clock } from "../core/clock.ts";
 import type { SettlementPolicy } from "./policy.ts";
+
+export type { Counting };
 
 /** Carries an `AbortSignal` that ends a wait. */
 export interface SignalOptions {
@@ -80,16 +83,6 @@ export interface Outgoing {
 export type PublishOutcome =
   | { readonly status: "confirmed" }
   | { readonly status: "failed" | "uncertain"; readonly error: Error };
-
-/** How a broker counted a delivery. Contract: C137. */
-export interface Counting {
-  /** A native count that replaces the body's (Kafka, Pulsar). */
-  readonly replaces?: number;
-  /** The broker's own count of earlier deliveries; the larger of both counts. */
-  readonly floor?: number;
-  /** The count kept beside a body that cannot be read. */
-  readonly beside?: number;
-}
 
 /** A message as it was received, until it is settled. The same object goes back to `settle`. */
 export interface Delivery {

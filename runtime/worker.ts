@@ -83,7 +83,8 @@ export class Worker {
    */
   async run(): Promise<void> {
     try {
-      await this.#subscribe();
+      // A subscribe that hangs must not outlast the shutdown deadline.
+      await Promise.race([this.#subscribe(), this.#ended]);
       if (this.#subscription && !this.#intake.signal.aborted) this.#pump();
       else this.#over = true;
       this.#settleUp();
@@ -139,12 +140,14 @@ export class Worker {
     while (!intake.aborted) {
       try {
         await connection.ready(intake);
-        this.#subscription = await transport.subscribe(queue, {
+        const subscription = await transport.subscribe(queue, {
           prefetch: options.prefetch ?? concurrency,
           intake,
           lost: (delivery, cause) => this.#desk.lost(delivery, cause),
         });
         this.#failures = 0;
+        if (this.#over) await subscription.close();
+        else this.#subscription = subscription;
         return;
       } catch (error) {
         if (intake.aborted) return;

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../core/clock.ts";
+import { Turns } from "./_turns.ts";
 
 /** A clock whose time stands still until it is told to move. */
 export interface FakeClock extends Clock {
@@ -81,14 +82,20 @@ export function fakeClock(startMs: number = 1_760_000_000_000): FakeClock {
         );
       }
       const targetMs = nowMs + ms;
-      // A turn of the real event loop runs every promise job there is, however long the chain.
+      // A real timer first: what runs on real timers of 0 has its turn too.
       await systemClock.sleep(0);
-      for (let next = sleepers[0]; next && next.dueMs <= targetMs; next = sleepers[0]) {
-        nowMs = Math.max(nowMs, next.dueMs);
-        next.end();
-        await systemClock.sleep(0);
+      const turns = new Turns();
+      try {
+        for (let next = sleepers[0]; next && next.dueMs <= targetMs; next = sleepers[0]) {
+          nowMs = Math.max(nowMs, next.dueMs);
+          next.end();
+          await turns.next();
+        }
+      } finally {
+        turns.close();
       }
       nowMs = Math.max(nowMs, targetMs);
+      await systemClock.sleep(0);
     },
   };
 }

@@ -42,7 +42,7 @@ export interface InjectOptions {
  * const seen = recorder();
  * const bq = new BabelQueue(memory(), { queue: "orders", onEvent: seen, deadLetter: true });
  * await inject(bq, "orders", "not json");
- * await bq.consume();
+ * await bq.consume({ waitMs: 0 });
  * await bq.close();
  * assert.equal(seen.of("poison").length, 1);
  * ```

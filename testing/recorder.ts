@@ -32,6 +32,7 @@ export interface Recorder {
    * @throws {Error} naming the events that came instead, when the time is over.
    */
   waitFor<Type extends EventType>(type: Type, options?: WaitForOptions): Promise<EventOf<Type>>;
+  /** The first event that a predicate accepts; otherwise the same. */
   waitFor(
     accepts: (event: BabelQueueEvent) => boolean,
     options?: WaitForOptions,
@@ -55,7 +56,7 @@ export interface Recorder {
  *   throw new Error("no stock");
  * });
  * await bq.publish("urn:babel:orders:created", { order_id: 1042 });
- * await bq.consume();
+ * await bq.consume({ waitMs: 0 });
  * await bq.close();
  *
  * assert.equal(seen.of("failed").length, 2);

@@ -2,7 +2,7 @@
 
 import type { Runtime } from "../tests/harness.ts";
 import { filesIn } from "./_files.ts";
-import type { Config } from "./_shell.ts";
+import { packages } from "./_shell.ts";
 
 /** One way to run tests. */
 export interface Runner {
@@ -10,7 +10,7 @@ export interface Runner {
   readonly runtime: Runtime;
   /** Whether it is left out unless it is asked for by name. */
   readonly alone?: boolean;
-  files(config: Config): string[];
+  files(): string[];
   args(files: readonly string[]): string[];
 }
 
@@ -45,7 +45,7 @@ export const RUNNERS: readonly Runner[] = [
   {
     name: "doc",
     runtime: "deno",
-    files: (config) => [...documented(config), "README.md", ...filesIn("docs", ".md")],
+    files: () => [...documented(), "README.md", ...filesIn("docs", ".md")],
     args: (files) => ["test", "--doc", "--no-prompt", ...files],
   },
   { name: "bun", runtime: "bun", files: portable, args: (files) => ["test", ...files] },
@@ -70,6 +70,10 @@ function portable(): string[] {
 }
 
 /** The published source: its examples run as tests. */
-function documented(config: Config): string[] {
-  return config.publish.include.filter((path) => path.endsWith("/") || path.endsWith(".ts"));
+function documented(): string[] {
+  return packages().flatMap(({ config, folder }) =>
+    (config.publish?.include ?? [""])
+      .filter((path) => path === "" || path.endsWith("/") || path.endsWith(".ts"))
+      .map((path) => folder + path)
+  );
 }

@@ -66,13 +66,34 @@ export function report(problems: readonly string[], success: string): void {
 export interface Config {
   readonly name: string;
   readonly version: string;
-  readonly exports: Readonly<Record<string, string>>;
-  readonly imports: Readonly<Record<string, string>>;
-  readonly tasks: Readonly<Record<string, string>>;
-  readonly publish: { readonly include: readonly string[] };
+  readonly exports: Readonly<Record<string, string>> | string;
+  readonly imports?: Readonly<Record<string, string>>;
+  readonly tasks?: Readonly<Record<string, string>>;
+  readonly workspace?: readonly string[];
+  readonly publish?: { readonly include?: readonly string[] };
 }
 
-/** Reads the repository's `deno.json`. */
-export function readConfig(): Config {
-  return JSON.parse(Deno.readTextFileSync(root + "deno.json"));
+/** A package of the repository: the root, or a member of the workspace. */
+export interface Package {
+  readonly config: Config;
+  /** Its folder from the repository's root, with a slash at the end; empty for the root. */
+  readonly folder: string;
+  /** Name of each entry point, and its file from the repository's root. */
+  readonly entries: readonly (readonly [name: string, path: string])[];
+}
+
+/** Every package of the repository, the root first. */
+export function packages(): Package[] {
+  const main = readPackage("");
+  const members = (main.config.workspace ?? []).map((path) => path.replace(/^\.\/|\/$/g, ""));
+  return [main, ...members.map((path) => readPackage(`${path}/`))];
+}
+
+function readPackage(folder: string): Package {
+  const config: Config = JSON.parse(Deno.readTextFileSync(`${root}${folder}deno.json`));
+  const map = typeof config.exports === "string" ? { ".": config.exports } : config.exports;
+  const entries = Object.entries(map).map(([name, target]) =>
+    [name, folder + target.replace(/^\.\//, "")] as const
+  );
+  return { config, folder, entries };
 }

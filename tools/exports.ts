@@ -1,76 +1,76 @@
 /**
- * Checks the exports map against the tree: the same map in `deno.json` and `package.json`,
- * kebab-case names, files that exist, are published and carry a module doc, every entry in the
- * `doc` task, and no published file that the map does not reach.
+ * Checks each package's exports map against the tree: the same map in `deno.json` and
+ * `package.json`, kebab-case names, files that exist, are published and carry a module doc, every
+ * entry in the `doc` task, and no published file that the map does not reach.
  *
  * @module
  */
 
 import { filesIn } from "./_files.ts";
-import { readConfig, report, root } from "./_shell.ts";
+import { type Package, packages, report, root } from "./_shell.ts";
 
 const NAME = /^\.(\/[a-z0-9]+(-[a-z0-9]+)*)*$/;
 
-const config = readConfig();
-const npm = JSON.parse(Deno.readTextFileSync(`${root}package.json`));
+const all = packages();
+const documented = all[0]?.config.tasks?.["doc"]?.split(" ") ?? [];
 const problems: string[] = [];
+let files = 0;
+for (const item of all) checkPackage(item);
+const count = all.reduce((sum, { entries }) => sum + entries.length, 0);
+report(problems, `${all.length} packages, ${count} exports, ${files} files`);
 
-if (JSON.stringify(npm.exports) !== JSON.stringify(config.exports)) {
-  problems.push("package.json and deno.json have different exports");
-}
-for (const field of ["name", "version", "license"] as const) {
-  if (npm[field] !== (config as unknown as Record<string, unknown>)[field]) {
-    problems.push(`package.json and deno.json have a different ${field}`);
+function checkPackage({ config, folder, entries }: Package): void {
+  const say = (problem: string): void => void problems.push(`${config.name}: ${problem}`);
+  const include = (config.publish?.include ?? [""]).map((entry) => folder + entry);
+  const published = (path: string): boolean =>
+    include.some((entry) =>
+      entry === "" || entry.endsWith("/") ? path.startsWith(entry) : path === entry
+    );
+
+  const npm = JSON.parse(read(`${folder}package.json`) ?? "{}");
+  for (const field of ["name", "version", "license", "exports"] as const) {
+    const own = (config as unknown as Record<string, unknown>)[field];
+    if (JSON.stringify(npm[field]) !== JSON.stringify(own)) {
+      say(`package.json and deno.json have a different ${field}`);
+    }
   }
-}
 
-const published = (path: string): boolean =>
-  config.publish.include.some((entry) =>
-    entry.endsWith("/") ? path.startsWith(entry) : path === entry
+  const reached = new Set<string>();
+  for (const [name, path] of entries) {
+    if (!NAME.test(name)) say(`${name}: not kebab-case`);
+    const text = read(path);
+    if (text === null) {
+      say(`${name}: ${path} does not exist`);
+      continue;
+    }
+    if (!/^\/\*\*(?:(?!\*\/)[^])*@module\b/.test(text)) {
+      say(`${name}: ${path} does not begin with a module doc (@module)`);
+    }
+    if (!documented.includes(path)) say(`${name}: ${path} is missing in the task 'doc'`);
+    reach(path, reached, say);
+  }
+  files += reached.size;
+
+  const shipped = include.flatMap((entry) =>
+    entry.endsWith("/") ? filesIn(entry.slice(0, -1), ".ts") : entry.endsWith(".ts") ? [entry] : []
   );
-
-for (const [name, target] of Object.entries(config.exports)) {
-  const path = target.replace(/^\.\//, "");
-  if (!NAME.test(name)) problems.push(`${name}: not kebab-case`);
-  const text = read(path);
-  if (text === null) {
-    problems.push(`${name}: ${path} does not exist`);
-    continue;
+  for (const path of shipped) {
+    if (!reached.has(path)) say(`${path}: published, but no export reaches it`);
   }
-  if (!published(path)) problems.push(`${name}: ${path} is not in publish.include`);
-  if (!/^\/\*\*(?:(?!\*\/)[^])*@module\b/.test(text)) {
-    problems.push(`${name}: ${path} does not begin with a module doc (@module)`);
+  for (const path of reached) {
+    if (!published(path)) say(`${path}: reached by an export, but not published`);
   }
-  if (!config.tasks["doc"]?.split(" ").includes(path)) {
-    problems.push(`${name}: ${path} is missing in the task 'doc'`);
-  }
+  for (const entry of include) if (!exists(entry)) say(`publish.include: no ${entry}`);
 }
 
-const reached = new Set<string>();
-for (const target of Object.values(config.exports)) reach(target.replace(/^\.\//, ""));
-const shipped = config.publish.include.flatMap((entry) =>
-  entry.endsWith("/") ? filesIn(entry.slice(0, -1), ".ts") : entry.endsWith(".ts") ? [entry] : []
-);
-for (const path of shipped) {
-  if (!reached.has(path)) problems.push(`${path}: published, but no export reaches it`);
-}
-for (const path of reached) {
-  if (!published(path)) problems.push(`${path}: reached by an export, but not published`);
-}
-for (const entry of config.publish.include) {
-  if (!exists(entry)) problems.push(`publish.include: ${entry} does not exist`);
-}
-
-report(problems, `${Object.keys(config.exports).length} exports, ${reached.size} files`);
-
-function reach(path: string): void {
+function reach(path: string, reached: Set<string>, say: (problem: string) => void): void {
   if (reached.has(path)) return;
   const text = read(path);
-  if (text === null) return void problems.push(`${path}: imported, but does not exist`);
+  if (text === null) return say(`${path}: imported, but does not exist`);
   reached.add(path);
   const code = text.replace(/\/\*[^]*?\*\//g, "");
   for (const [, specifier = ""] of code.matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]*)"/g)) {
-    reach(new URL(specifier, `file:///${path}`).pathname.slice(1));
+    reach(new URL(specifier, `file:///${path}`).pathname.slice(1), reached, say);
   }
 }
 

@@ -8,7 +8,7 @@
 import { deno, report, root } from "./_shell.ts";
 
 const BUDGET = 12 * 1024;
-const ENTRY = "core/codec.ts";
+const ENTRY = "core/mod.ts";
 
 const bundle = `${root}.out/codec.min.js`;
 await Deno.mkdir(`${root}.out`, { recursive: true });

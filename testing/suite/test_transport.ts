@@ -60,18 +60,26 @@ const TESTS: readonly SuiteTest[] = [
  * @throws {RangeError} when `skip` names a test that there is not.
  *
  * @example Hold the memory transport to it
- * ```ts ignore
+ * ```ts
  * import { memory, MemoryStore } from "@bq/core";
  * import { testTransport } from "@bq/core/testing";
+ * import assert from "node:assert/strict";
  *
- * testTransport(Deno.test, "memory", async () => {
+ * // `Deno.test`, or `test` of node:test, bun:test or vitest, stands here in a test file.
+ * const tests = new Map<string, () => Promise<void>>();
+ * const test = (name: string, fn: () => Promise<void>) => tests.set(name, fn);
+ *
+ * testTransport(test, "memory", () => {
  *   const store = new MemoryStore();
  *   let queues = 0;
  *   return {
  *     transport: (options) => memory({ store, ...options }),
  *     queue: () => `queue-${queues++}`,
  *   };
- * });
+ * }, { clockMs: 20, quietMs: 20 });
+ *
+ * assert(tests.size > 60);
+ * await tests.get("memory: a body arrives byte for byte")!();
  * ```
  */
 export function testTransport(

@@ -17,7 +17,12 @@ function attempts(count: number): string {
 test("V902: a failed message is at the tail with attempts + 1, and at the cap on shop.dlq", async () => {
   const transport = memory();
   const clock = fakeClock(1_760_000_005_000);
-  const bq = new BabelQueue(transport, { queue: "shop", deadLetter: true, clock });
+  const bq = new BabelQueue(transport, {
+    queue: "shop",
+    deadLetter: true,
+    clock,
+    onEvent: recorder(),
+  });
   bq.handle(U, (data) => {
     if (data.id === 7) throw new RangeError("no stock");
   });

@@ -18,7 +18,7 @@ import { MemoryQueue } from "./queue.ts";
  *   seen.push(data);
  * });
  * await producer.publish("urn:babel:orders:created", { order_id: 1042 });
- * await worker.consume();
+ * await worker.consume({ waitMs: 0 });
  * await producer.close();
  * await worker.close();
  * assert.deepEqual(seen, [{ order_id: 1042 }]);

@@ -76,7 +76,7 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create
  *   seen.push(data);
  * });
  * await bq.publish("urn:babel:orders:created", { order_id: 1042 });
- * await bq.consume();
+ * await bq.consume({ waitMs: 0 });
  * await bq.close();
  * assert.deepEqual(seen, [{ order_id: 1042 }]);
  * ```

@@ -9,11 +9,11 @@ import type { BodyVerdict } from "./reading.ts";
 import type { EnvelopeWarning, IncomingEnvelope, JsonObject } from "./envelope.ts";
 import { fold, isIdentity, isObject, own } from "./_fold.ts";
 import { type Frame, frameOfText } from "./_frame.ts";
-import { illTyped, layoutOf } from "./_layout.ts";
-import { inspectNumbers, type NumberFinding, parseExactly } from "./_numbers.ts";
-import { NO_ROUTE, type Route, routeOfFrame, routeOfLayout } from "./_route.ts";
-import { endOfContainer, type ObjectSpan, TOO_DEEP } from "./_scan.ts";
-import { decodeUtf8 } from "./_text.ts";
+import { illTyped, lastMember, layoutOf } from "./_layout.ts";
+import { holdsLongInteger, mayHoldLongInteger, overflows, parseExactly } from "./_numbers.ts";
+import { NO_ROUTE, type Route, routeOfLayout } from "./_route.ts";
+import { endOfContainer, type ObjectSpan, skipSpace, TOO_DEEP } from "./_scan.ts";
+import { bytesOf, decodeUtf8 } from "./_text.ts";
 
 const NOT_FINITE = "data holds a number that is no finite double";
 const NOT_JSON = "the body is no valid JSON";
@@ -31,38 +31,43 @@ export interface Judgement {
 
 /** Judges a body. */
 export function judge(body: Uint8Array | string, bigint: boolean): Judgement {
-  const text = typeof body === "string"
-    // An unpaired surrogate has no UTF-8 form, so a text that holds one was never a body.
-    ? (body.isWellFormed() ? body : null)
-    : decodeUtf8(body);
+  const text = textOf(body);
   if (text === null) return unreadable("poison", "the body is not valid UTF-8");
   const frame = frameOfText(text);
-  return (frame && judgeFrame(text, frame, bigint)) ?? judgeText(text, bigint);
+  return (frame && judgeFrame(body, text, frame, bigint)) ?? judgeText(body, text, bigint);
 }
 
-/** Judges a canonical envelope; null when something hides between `data` and `meta`. */
-function judgeFrame(text: string, frame: Frame, bigint: boolean): Judgement | null {
+/** The text of a body, or null when it has none. */
+function textOf(body: Uint8Array | string): string | null {
+  if (typeof body !== "string") return decodeUtf8(body);
+  // An unpaired surrogate has no UTF-8 form, so a text that holds one was never a body.
+  return body.isWellFormed() ? body : null;
+}
+
+/** Judges a canonical envelope; null when something hides in it that needs the long way. */
+function judgeFrame(
+  body: Uint8Array | string,
+  text: string,
+  frame: Frame,
+  bigint: boolean,
+): Judgement | null {
   const slice = text.slice(frame.dataStart, text.length - frame.dataTail);
-  if (nestsTooDeep(slice, DEEPEST_NESTING - 1)) return judgeText(text, bigint);
-  const numbers = inspectNumbers(slice);
-  if (numbers === "nonFinite") return null;
-  let data: JsonObject;
+  if (nestsTooDeep(slice, DEEPEST_NESTING - 1) || overflows(slice)) return null;
   try {
-    data =
-      (bigint && numbers === "inexact" ? parseExactly(slice) : JSON.parse(slice)) as JsonObject;
+    const data = bigint && mayHoldLongInteger(bytesOf(body))
+      ? parseExactly(slice)
+      : JSON.parse(slice);
+    const verdict = new CanonicalVerdict(body, frame, data as JsonObject);
+    return { route: frame, verdict, readable: true };
   } catch {
     return null;
   }
-  return {
-    route: routeOfFrame(frame),
-    verdict: new CanonicalVerdict(frame, data, numbers === "inexact"),
-    readable: true,
-  };
 }
 
 /** Whether the containers of a text nest deeper than `room`; false on text that is no JSON. */
 function nestsTooDeep(text: string, room: number): boolean {
-  // Counting is much the cheaper test, and few bodies hold that many containers.
+  // Each takes two characters. Counting is much the cheaper test, and few bodies hold that many.
+  if (text.length < 2 * room) return false;
   let left = room;
   for (const brace of ["{", "["]) {
     for (let at = text.indexOf(brace); at >= 0; at = text.indexOf(brace, at + 1)) {
@@ -73,7 +78,7 @@ function nestsTooDeep(text: string, room: number): boolean {
 }
 
 /** Judges a body of any shape. */
-function judgeText(text: string, bigint: boolean): Judgement {
+function judgeText(body: Uint8Array | string, text: string, bigint: boolean): Judgement {
   const root = layoutOf(text);
   if (typeof root === "string") {
     return isNull(text) ? unreadable("no_identity", NO_IDENTITY) : unreadable("poison", root);
@@ -85,46 +90,33 @@ function judgeText(text: string, bigint: boolean): Judgement {
     return unreadable("poison", NOT_JSON);
   }
   const route = routeOfLayout(text, root);
-  let cause = illTyped(text, root);
-  let numbers: NumberFinding = "plain";
-  if (cause === null) {
-    numbers = inspectData(text, root, bigint, parsed);
-    if (numbers === "nonFinite") cause = NOT_FINITE;
+  const cause = illTyped(text, root) ?? (dataOverflows(text, root) ? NOT_FINITE : null);
+  const data = lastMember(root, "data");
+  let inexact = false;
+  if (cause === null && data !== undefined && mayHoldLongInteger(bytesOf(body))) {
+    const slice = text.slice(data.valueStart, data.valueEnd);
+    inexact = holdsLongInteger(slice);
+    if (bigint && inexact) parsed["data"] = parseExactly(slice);
   }
-  const verdict = cause !== null ? "poison" : route.urn === "" ? "no_identity" : "ok";
-  return {
-    route,
-    verdict: new FullVerdict(
-      verdict,
-      cause ?? (verdict === "ok" ? "" : NO_IDENTITY),
-      parsed,
-      numbers === "inexact",
-    ),
-    readable: true,
-  };
+  const name = cause !== null ? "poison" : route.urn === "" ? "no_identity" : "ok";
+  const verdict = new FullVerdict(
+    name,
+    cause ?? (name === "ok" ? "" : NO_IDENTITY),
+    parsed,
+    inexact,
+  );
+  return { route, verdict, readable: true };
 }
 
-/** Looks at the numbers of every `data`, and makes those of the last one exact where that is asked for. */
-function inspectData(
-  text: string,
-  root: ObjectSpan,
-  bigint: boolean,
-  parsed: Record<string, unknown>,
-): NumberFinding {
-  let finding: NumberFinding = "plain";
-  let last = "";
-  for (const member of root.members) {
-    if (member.name !== "data") continue;
-    last = text.slice(member.valueStart, member.valueEnd);
-    finding = inspectNumbers(last);
-    if (finding === "nonFinite") return finding;
-  }
-  if (bigint && finding === "inexact") parsed["data"] = parseExactly(last);
-  return finding;
+function dataOverflows(text: string, root: ObjectSpan): boolean {
+  return root.members.some(({ name, valueStart, valueEnd }) =>
+    name === "data" && overflows(text.slice(valueStart, valueEnd))
+  );
 }
 
 function isNull(text: string): boolean {
-  return /^[ \t\n\r]*null[ \t\n\r]*$/.test(text);
+  const at = skipSpace(text, 0);
+  return text.startsWith("null", at) && skipSpace(text, at + 4) === text.length;
 }
 
 function unreadable(verdict: "poison" | "no_identity", cause: string): Judgement {
@@ -140,26 +132,39 @@ class CanonicalVerdict implements BodyVerdict {
   readonly verdict = "ok";
   readonly cause = "";
   readonly data: JsonObject;
-  readonly envelopeAttempts: number;
   readonly missing: readonly string[] = NONE;
   readonly versionSupported = true;
-  readonly inexactIntegers: boolean;
   readonly warnings: readonly EnvelopeWarning[] = NONE;
   readonly canonical = true;
+  readonly #body: Uint8Array | string;
   readonly #frame: Frame;
   #meta: JsonObject | undefined;
+  #inexactIntegers: boolean | undefined;
 
-  constructor(frame: Frame, data: JsonObject, inexactIntegers: boolean) {
+  constructor(body: Uint8Array | string, frame: Frame, data: JsonObject) {
     this.data = data;
-    this.envelopeAttempts = frame.attempts;
-    this.inexactIntegers = inexactIntegers;
+    this.#body = body;
     this.#frame = frame;
   }
 
+  get inexactIntegers(): boolean {
+    return this.#inexactIntegers ??= mayHoldLongInteger(bytesOf(this.#body)) &&
+      holdsLongInteger(this.#dataText());
+  }
+
+  #dataText(): string {
+    const text = textOf(this.#body) ?? "";
+    return text.slice(this.#frame.dataStart, text.length - this.#frame.dataTail);
+  }
+
+  get envelopeAttempts(): number {
+    return this.#frame.envelopeAttempts;
+  }
+
   get meta(): JsonObject {
-    const { id, queue, lang, createdAt } = this.#frame;
+    const { messageId, queue, lang, createdAt } = this.#frame;
     return this.#meta ??= {
-      id,
+      id: messageId,
       queue,
       lang,
       schema_version: SCHEMA_VERSION,
@@ -168,8 +173,14 @@ class CanonicalVerdict implements BodyVerdict {
   }
 
   envelope(): IncomingEnvelope {
-    const { job, traceId, attempts } = this.#frame;
-    return { job, trace_id: traceId, data: this.data, meta: this.meta, attempts };
+    const { urn, traceId } = this.#frame;
+    return {
+      job: urn,
+      trace_id: traceId,
+      data: this.data,
+      meta: this.meta,
+      attempts: this.envelopeAttempts,
+    };
   }
 }
 

@@ -2,135 +2,142 @@
  * Judges the numbers inside `data` by their literals: one that is no finite double, and integers that
  * a double cannot hold exactly. Contract: C69, C70.
  *
- * Both are rare, so bodies without any are told apart first, by a test that knows nothing of strings
- * and errs on the side of a second look.
+ * Both are rare, so texts without any are told apart first, by tests that know nothing of strings and
+ * err on the side of a second look.
  *
  * @module
  */
 
 import { endOfString } from "./_scan.ts";
-import { decodeWindow, encodeUtf8 } from "./_text.ts";
 
-/** What the numbers of a text are. */
-export type NumberFinding = "plain" | "inexact" | "nonFinite";
+/** An exponent of three digits, without which only a very long number overflows. */
+const LONG_EXPONENT = /[0-9][eE]\+?[0-9]{3}/g;
 
-/** An exponent of three digits, without which only a very long number overflows; or a long number. */
-const SUSPECT = /[0-9][eE]\+?[0-9]{3}|[0-9]{16}/;
+/** With exponents below 100, a number of fewer digits than this is finite. */
+const FINITE_DIGITS = 200;
 
-/** Every SUSPECT covers a place that is a multiple of this, and a long number three of them. */
-const STRIDE = 5;
+/** The digits of the largest safe integer. */
+const LARGEST_SAFE = "9007199254740991";
+const SAFE_DIGITS = LARGEST_SAFE.length;
 
-/** A longer text is faster looked at as bytes. */
-const SHORT = 512;
-
-const SPACE = 0x20;
 const QUOTE = 0x22;
 const PLUS = 0x2b;
-const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
+const UPPER_E = 0x45;
 const LOWER_E = 0x65;
-const CLOSE_OBJECT = 0x7d;
-const TO_LOWER = 0x20;
 
-/**
- * Looks at every number of a JSON text.
- *
- * @param text The text of one value.
- * @returns The worst finding.
- */
-export function inspectNumbers(text: string): NumberFinding {
-  const odd = text.length < SHORT ? SUSPECT.test(text) : mayHoldOddNumber(encodeUtf8(text));
-  return odd ? examine(text) : "plain";
+/** What is asked about the numbers of a text. */
+type Question = (literal: string) => boolean;
+
+const isInfinite: Question = (literal) => Math.abs(Number(literal)) === Infinity;
+
+const isLongInteger: Question = (literal) =>
+  Math.abs(Number(literal)) > Number.MAX_SAFE_INTEGER && /^-?[0-9]+$/.test(literal);
+
+/** Whether a JSON text holds a number that is no finite double. */
+export function overflows(text: string): boolean {
+  return mayOverflow(text) && someNumber(text, isInfinite);
 }
 
-/** Whether a body may hold a number that is not plain; false is certain. */
-export function mayHoldOddNumber(bytes: Uint8Array): boolean {
-  for (let at = STRIDE - 1; at < bytes.length; at += STRIDE) {
-    const code = bytes[at] as number;
-    if (code > NINE) {
-      if ((code | TO_LOWER) !== LOWER_E || !mayFollowExponent(bytes[at + 1])) continue;
-    } else if (code >= ZERO) {
-      if (!isNearExponent(bytes, at) && !(isDigit(bytes[at + 10]) && isDigit(bytes[at + 5]))) {
-        continue;
-      }
-    } else if (code !== PLUS) continue;
-    let end = at + 1;
-    while (isOfNumber(bytes[end])) end++;
+/** Whether a JSON text holds an integer beyond 2^53. */
+export function holdsLongInteger(text: string): boolean {
+  return someNumber(text, isLongInteger);
+}
+
+/** Whether a text may hold a number that is no finite double; false is certain. */
+function mayOverflow(text: string): boolean {
+  let done = 0;
+  LONG_EXPONENT.lastIndex = 0;
+  while (LONG_EXPONENT.test(text)) {
+    let start = LONG_EXPONENT.lastIndex;
+    let end = start;
+    while (start > done && isOfNumber(text.charCodeAt(start - 1))) start--;
+    while (isOfNumber(text.charCodeAt(end))) end++;
+    const alone = isBoundary(text.charCodeAt(start - 1)) && isBoundary(text.charCodeAt(end));
+    if (alone && isInfinite(text.slice(start, end))) return true;
+    LONG_EXPONENT.lastIndex = done = end;
+  }
+  // A run of that many digits cannot hide between two probes.
+  for (let at = FINITE_DIGITS - 1; at < text.length; at += FINITE_DIGITS) {
+    if (!isDigit(text.charCodeAt(at))) continue;
     let start = at;
-    while (isOfNumber(bytes[start - 1])) start--;
-    if (mayStandBefore(bytes[start - 1]) && mayStandAfter(bytes[end])) {
-      if (classify(decodeWindow(bytes.subarray(start, end))) !== "plain") return true;
+    while (isDigit(text.charCodeAt(start - 1))) start--;
+    while (isDigit(text.charCodeAt(at))) at++;
+    if (at - start >= FINITE_DIGITS) return true;
+  }
+  return false;
+}
+
+/** Whether a body may hold an integer beyond 2^53; false is certain. */
+export function mayHoldLongInteger(bytes: Uint8Array): boolean {
+  const half = SAFE_DIGITS / 2;
+  for (let at = SAFE_DIGITS - 1; at < bytes.length; at += SAFE_DIGITS) {
+    // A run that long reaches half its length to at least one side.
+    if (!isDigit(bytes[at]) || !(isDigit(bytes[at - half]) || isDigit(bytes[at + half]))) continue;
+    let start = at;
+    let end = at + 1;
+    while (isDigit(bytes[start - 1])) start--;
+    while (isDigit(bytes[end])) end++;
+    if (end - start >= SAFE_DIGITS) {
+      const before = bytes[start - 1];
+      if (isBoundary(bytes[end]) && (before === MINUS || isBoundary(before))) {
+        if (end - start > SAFE_DIGITS || exceedsSafe(bytes, start)) return true;
+      }
     }
     at = end - 1;
   }
   return false;
 }
 
-function isNearExponent(bytes: Uint8Array, at: number): boolean {
-  return isExponent(bytes[at - 1]) || isExponent(bytes[at + 1]) || isExponent(bytes[at - 2]) ||
-    isExponent(bytes[at - 3]);
+function exceedsSafe(bytes: Uint8Array, start: number): boolean {
+  return String.fromCharCode(...bytes.subarray(start, start + SAFE_DIGITS)) > LARGEST_SAFE;
 }
 
-function isExponent(code: number | undefined): boolean {
-  return code === LOWER_E || code === LOWER_E - TO_LOWER;
-}
-
-function mayFollowExponent(code: number | undefined): boolean {
-  return isDigit(code) || code === PLUS;
+/** Asks about each number of a JSON text, strings skipped, until one says yes. */
+function someNumber(text: string, question: Question): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(text, at) - 1;
+      if (at < 0) return false;
+    } else if (code === MINUS || isDigit(code)) {
+      const start = at;
+      while (isOfNumber(text.charCodeAt(at))) at++;
+      if (question(text.slice(start, at))) return true;
+      at--;
+    }
+  }
+  return false;
 }
 
 function isDigit(code: number | undefined): boolean {
   return code !== undefined && code >= ZERO && code <= NINE;
 }
 
-function isOfNumber(code: number | undefined): boolean {
-  return isDigit(code) || isExponent(code) || code === MINUS || code === PLUS || code === DOT;
+function isOfNumber(code: number): boolean {
+  return isDigit(code) || code === LOWER_E || code === UPPER_E || code === DOT ||
+    code === MINUS || code === PLUS;
 }
 
-function mayStandBefore(code: number | undefined): boolean {
-  return code === COLON || code === COMMA || code === OPEN_ARRAY || isSpace(code);
-}
-
-function mayStandAfter(code: number | undefined): boolean {
-  return code === COMMA || code === CLOSE_ARRAY || code === CLOSE_OBJECT || isSpace(code);
-}
-
-function isSpace(code: number | undefined): boolean {
-  return code !== undefined && code <= SPACE;
-}
-
-/** Judges one literal. */
-function classify(literal: string): NumberFinding {
-  const value = Number(literal);
-  if (value === Infinity || value === -Infinity) return "nonFinite";
-  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return "plain";
-  return /^-?[0-9]+$/.test(literal) ? "inexact" : "plain";
-}
-
-/** Looks at each number, skipping strings. */
-function examine(text: string): NumberFinding {
-  let finding: NumberFinding = "plain";
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at) - 1;
-      if (at < 0) return finding;
-    } else if (code === MINUS || isDigit(code)) {
-      const start = at;
-      while (isOfNumber(text.charCodeAt(at))) at++;
-      const found = classify(text.slice(start, at));
-      if (found === "nonFinite") return found;
-      if (found === "inexact") finding = found;
-      at--;
-    }
+/** Whether a number may stand beside this character: white space, or one of `,:[]}`. */
+function isBoundary(code: number | undefined): boolean {
+  switch (code) {
+    case 0x09:
+    case 0x0a:
+    case 0x0d:
+    case 0x20:
+    case 0x2c:
+    case 0x3a:
+    case 0x5b:
+    case 0x5d:
+    case 0x7d:
+      return true;
+    default:
+      return false;
   }
-  return finding;
 }
 
 /** The third argument of a reviver, as far as it is used. */
@@ -138,7 +145,7 @@ interface ReviverContext {
   readonly source?: string;
 }
 
-/** Parses a JSON text, integers beyond the safe range as `bigint`. */
+/** Parses a JSON text, integers beyond 2^53 as `bigint`. */
 export function parseExactly(text: string): unknown {
   const revive = (_key: string, value: unknown, context?: ReviverContext): unknown => {
     if (typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;

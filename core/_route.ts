@@ -1,6 +1,6 @@
 import { saturate } from "./attempts.ts";
 import { isBlank } from "./blank.ts";
-import { type Frame, frameOfBytes, frameOfText } from "./_frame.ts";
+import { frameOfBytes, frameOfText } from "./_frame.ts";
 import { integerOf, lastMember, layoutOf, metaSpan, stringOf } from "./_layout.ts";
 import type { ObjectSpan } from "./_scan.ts";
 import { decodeUtf8 } from "./_text.ts";
@@ -26,21 +26,10 @@ export const NO_ROUTE: Route = Object.freeze({
 /** The routing fields of a body, found without parsing `data`. */
 export function routeOf(body: Uint8Array | string): Route {
   const frame = typeof body === "string" ? frameOfText(body) : frameOfBytes(body);
-  if (frame !== null) return routeOfFrame(frame);
+  if (frame !== null) return frame;
   const text = typeof body === "string" ? body : decodeUtf8(body);
   const root = text === null ? "" : layoutOf(text);
   return text === null || typeof root === "string" ? NO_ROUTE : routeOfLayout(text, root);
-}
-
-/** The routing fields of a canonical envelope. */
-export function routeOfFrame({ job, traceId, id, queue, attempts }: Frame): Route {
-  return {
-    urn: job,
-    traceId,
-    messageId: id,
-    metaQueue: isBlank(queue) ? null : queue,
-    attempts: attempts > 0 ? attempts : 0,
-  };
 }
 
 /** The routing fields of any other envelope. */

@@ -8,6 +8,8 @@
 export interface Clock {
   /** The wall clock, in Unix milliseconds. */
   now(): number;
+  /** Milliseconds since some moment, for measuring time: nothing sets it back or forward. */
+  elapsed(): number;
   /**
    * Resolves after `ms` milliseconds, at once for 0 or less, and never sooner than the next turn of
    * the event loop. An abort resolves it early; it never rejects.
@@ -18,9 +20,10 @@ export interface Clock {
 /** Longest delay that `setTimeout` takes without wrapping, in milliseconds. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
 
-/** The real clock: `Date.now` and `setTimeout`. */
+/** The real clock: `Date.now`, `performance.now` and `setTimeout`. */
 export const systemClock: Clock = {
   now: (): number => Date.now(),
+  elapsed: (): number => performance.now(),
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     let left = ms;
     do {

@@ -2,21 +2,21 @@ import type { Clock } from "../core/clock.ts";
 
 /**
  * Longest sleep at a time, in milliseconds. A sleep is not cut when the last deadline is removed, since
- * the next message adds one at once; so it must be short enough not to keep a finished process alive,
- * and to notice that the wall clock was set forward.
+ * the next message adds one at once; so it must be short enough not to keep a finished process alive.
  */
 const LONGEST_SLEEP_MS = 1_000;
 
 /** Something that is due at a point in time. */
 export interface Deadline {
-  /** When it is due, in Unix milliseconds. */
+  /** When it is due, in milliseconds of `Clock.elapsed`. */
   readonly atMs: number;
   /** What is done then. */
   readonly run: () => void;
 }
 
 /**
- * Many deadlines on one sleep of the clock. A message adds two or three (time-out, lease, settle) and
+ * Many deadlines on one sleep of the clock, measured in elapsed time, so that a wall clock that is set
+ * back or forward changes none of them. A message adds two or three (time-out, lease, settle) and
  * nearly always removes them again before they are due; a timer each would cost more than the rest of
  * the worker.
  */
@@ -36,8 +36,9 @@ export class Deadlines {
     return this.#entries.size;
   }
 
-  /** Adds a deadline; hand the result to `remove`. */
-  add(atMs: number, run: () => void): Deadline {
+  /** Adds a deadline `delayMs` milliseconds from now; hand the result to `remove`. */
+  add(delayMs: number, run: () => void): Deadline {
+    const atMs = this.#clock.elapsed() + delayMs;
     const entry: Deadline = { atMs, run };
     if (this.#closed) return entry;
     this.#entries.add(entry);
@@ -65,7 +66,7 @@ export class Deadlines {
 
   #arm(atMs: number): void {
     this.#disarm();
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const sleep = new AbortController();
     this.#sleep = sleep;
     this.#wakeAtMs = Math.min(atMs, now + LONGEST_SLEEP_MS);
@@ -77,7 +78,7 @@ export class Deadlines {
   #wake(): void {
     this.#sleep = null;
     this.#wakeAtMs = Infinity;
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     for (const entry of [...this.#entries]) {
       // An earlier one of this round may have removed it.
       if (entry.atMs <= now && this.#entries.delete(entry)) entry.run();

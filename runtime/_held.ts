@@ -12,7 +12,9 @@ export class Held {
   /** Set right after construction, since the keeper reports back to this delivery. */
   lease: LeaseKeeper | undefined;
   state: HeldState = "ready";
-  /** When the handler started, in Unix milliseconds. */
+  /** Whether the lease was lost, even if too late to stop a settle. */
+  lost = false;
+  /** When the handler started, in milliseconds of `Clock.elapsed`. */
   startedAtMs = 0;
   /** Bounds the handler, later the hold. */
   deadline: Deadline | undefined;

@@ -112,6 +112,10 @@ export class Reporter {
     });
   }
 
+  handedOutTwice(held: Held): void {
+    this.warn("transport", "a receive handed out a delivery that is in hand already", held);
+  }
+
   lateResult(held: Held): void {
     this.#info({ type: "lateResult" }, held);
   }

@@ -12,6 +12,7 @@ import { Crew } from "./crew.ts";
 import type { Handler, Middleware } from "./context.ts";
 import { type BabelQueueEvent, EventHub } from "./events.ts";
 import type { Health } from "./health.ts";
+import { BabelQueueError } from "../core/errors.ts";
 import type { JsonObject } from "../core/envelope.ts";
 import type { MessageDefinition } from "./message.ts";
 import {
@@ -19,6 +20,7 @@ import {
   checkOptions,
   type ResolvedOptions,
   resolveOptions,
+  signalCheck,
 } from "./options.ts";
 import {
   Publisher,
@@ -93,8 +95,8 @@ export class BabelQueue implements AsyncDisposable {
     this.#deadLetterSet = options.deadLetter !== undefined ||
       options.deadLetterQueue !== undefined || options.onUnknownUrn === "dead_letter";
     this.#hub = new EventHub(onEvent);
-    this.#connection = new Connection(transport, clock, random, this.#hub);
     this.#deadlines = new Deadlines(clock);
+    this.#connection = new Connection(transport, clock, random, this.#hub, this.#deadlines);
     this.#publisher = new Publisher(
       transport,
       this.#connection,
@@ -124,9 +126,10 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {ConnectionError} what the last try met; at once when trying again cannot help.
    */
   async connect(options: SignalOptions = {}): Promise<void> {
+    checkOptions(options, { signal: signalCheck });
     const ended = new AbortController();
     const end = (): void => ended.abort();
-    const deadline = this.#deadlines.add(this.#options.clock.now() + CONNECT_TIMEOUT_MS, end);
+    const deadline = this.#deadlines.add(CONNECT_TIMEOUT_MS, end);
     options.signal?.addEventListener("abort", end, { once: true });
     if (options.signal?.aborted) end();
     try {
@@ -237,8 +240,12 @@ export class BabelQueue implements AsyncDisposable {
    *
    * @param middleware Calls `next` to go on; what it throws takes the failure route.
    * @returns This App.
+   * @throws {BabelQueueError} `invalid_option` when it is no function.
    */
   use(middleware: Middleware): this {
+    if (typeof middleware !== "function") {
+      throw new BabelQueueError("invalid_option", "Cannot add a middleware: it is no function");
+    }
     this.#middlewares.push(middleware);
     return this;
   }
@@ -332,11 +339,11 @@ export class BabelQueue implements AsyncDisposable {
 
   async #close(): Promise<void> {
     const { clock, shutdownTimeoutMs } = this.#options;
-    const { endsAtMs } = planShutdown(clock.now(), shutdownTimeoutMs);
+    const { endsAtMs } = planShutdown(clock.elapsed(), shutdownTimeoutMs);
     await this.#crew.close();
     const abort = new AbortController();
     const closing = this.#connection.close(abort.signal);
-    const inTime = await settledWithin(closing, Math.max(0, endsAtMs - clock.now()), clock);
+    const inTime = await settledWithin(closing, Math.max(0, endsAtMs - clock.elapsed()), clock);
     abort.abort();
     this.#publisher.close();
     this.#deadlines.close();

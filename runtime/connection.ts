@@ -1,8 +1,12 @@
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
 import { abortable, backOffMs } from "./_back_off.ts";
+import type { Deadlines } from "./_deadlines.ts";
 import type { EventHub } from "./events.ts";
 import type { Transport, TransportEvent } from "./transport.ts";
+
+/** Longest wait for one attempt to open, in milliseconds. */
+const OPEN_PATIENCE_MS = 30_000;
 
 /** Opens a transport once, however many ask for it at a time, and tries again while that can help. */
 export class Connection {
@@ -10,16 +14,24 @@ export class Connection {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #hub: EventHub;
+  readonly #deadlines: Deadlines;
   readonly #closing: AbortController = new AbortController();
   #opening: Promise<void> | null = null;
   #opened = false;
   #up = false;
 
-  constructor(transport: Transport, clock: Clock, random: () => number, hub: EventHub) {
+  constructor(
+    transport: Transport,
+    clock: Clock,
+    random: () => number,
+    hub: EventHub,
+    deadlines: Deadlines,
+  ) {
     this.#transport = transport;
     this.#clock = clock;
     this.#random = random;
     this.#hub = hub;
+    this.#deadlines = deadlines;
   }
 
   /** Whether the transport is open and has not reported a loss. */
@@ -46,8 +58,9 @@ export class Connection {
     for (let failures = 1; !this.#opened; failures++) {
       this.#refuseClosed();
       let last: Error;
+      const waitEnds = AbortSignal.any([signal, this.#closing.signal]);
       try {
-        await abortable(this.#attempt(), signal, () =>
+        await abortable(this.#attempt(), waitEnds, () =>
           new ConnectionError(
             `Cannot connect to '${this.#transport.name}': no answer before the wait ended`,
           ));
@@ -59,7 +72,6 @@ export class Connection {
       if (last instanceof ConnectionError && last.fatal) throw last;
       if (!signal.aborted) {
         this.#hub.emit({ level: "warn", type: "disconnected", error: last });
-        const waitEnds = AbortSignal.any([signal, this.#closing.signal]);
         await this.#clock.sleep(backOffMs(failures, this.#random()), waitEnds);
       }
       if (signal.aborted) throw last;
@@ -88,9 +100,25 @@ export class Connection {
       bytes: (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length)),
       emit: (event: TransportEvent): void => this.#report(event),
     };
-    await this.#transport.open(context, { signal: this.#closing.signal });
-    this.#opened = true;
-    this.#report({ type: "connected" });
+    const ended = new AbortController();
+    const end = (): void => ended.abort();
+    const patience = this.#deadlines.add(OPEN_PATIENCE_MS, end);
+    this.#closing.signal.addEventListener("abort", end, { once: true });
+    // An attempt that was given up and succeeds all the same is as good as the next one.
+    const opening = this.#transport.open(context, { signal: ended.signal }).then(() => {
+      this.#opened = true;
+      this.#report({ type: "connected" });
+    });
+    try {
+      await abortable(
+        opening,
+        ended.signal,
+        () => new ConnectionError(`Cannot connect to '${this.#transport.name}': no answer in time`),
+      );
+    } finally {
+      this.#deadlines.remove(patience);
+      this.#closing.signal.removeEventListener("abort", end);
+    }
   }
 
   #report(event: TransportEvent): void {

@@ -14,7 +14,7 @@ import type { Delivery, Subscription, Transport, Verdict } from "./transport.ts"
 /** Most messages one worker holds back at a time; further ones are settled at once. */
 const LARGEST_HOLD = 1_000;
 
-/** Longest wait for the answer to a settle, in milliseconds; the answer still counts when it comes later. */
+/** Longest wait for the answer to a settle, in milliseconds; a later answer changes nothing. */
 const SETTLE_PATIENCE_MS = 30_000;
 
 /** What a desk shares with its App. */
@@ -51,6 +51,7 @@ export class Desk {
   readonly #inHand: Map<Delivery, Held> = new Map();
   readonly #ready: Held[] = [];
   readonly #holding: Set<Held> = new Set();
+  readonly #lostEarly: WeakMap<Delivery, Error> = new WeakMap();
   readonly #subscriptions: WeakMap<Held, Subscription> = new WeakMap();
   #working = 0;
   #settling = 0;
@@ -68,8 +69,10 @@ export class Desk {
 
   /** Handler slots that nothing waits for. */
   get free(): number {
-    if (this.#settling >= this.#largestSettling) return 0;
-    return Math.max(0, this.#concurrency - this.#working - this.#ready.length);
+    // Each delivery in hand ends in a settle, so both limits count what is not settled yet.
+    const unsettled = this.#working + this.#ready.length;
+    const left = Math.min(this.#concurrency, this.#largestSettling - this.#settling) - unsettled;
+    return Math.max(0, left);
   }
 
   /** Whether nothing is in hand. */
@@ -89,9 +92,15 @@ export class Desk {
 
   /** Takes a delivery in; after the end of intake it goes straight back. */
   admit(held: Held, subscription: Subscription): void {
+    if (this.#inHand.has(held.delivery)) {
+      held.lease?.stop();
+      return this.#report.handedOutTwice(held);
+    }
     this.#inHand.set(held.delivery, held);
     this.#subscriptions.set(held, subscription);
-    if (this.#ended) this.#conclude(held, { kind: "shutdown" });
+    const lost = this.#lostEarly.get(held.delivery);
+    if (lost) this.leaseLost(held, lost);
+    else if (this.#ended) this.#conclude(held, { kind: "shutdown" });
     else this.#ready.push(held);
   }
 
@@ -123,16 +132,19 @@ export class Desk {
   lost(delivery: Delivery, cause: Error): void {
     const held = this.#inHand.get(delivery);
     if (held) this.leaseLost(held, cause);
+    // It may be on its way here: the receive that brings it has resolved, and nobody has run since.
+    else this.#lostEarly.set(delivery, cause);
   }
 
   /** A delivery whose lease is over: it belongs to the queue again, and nothing is settled. */
   leaseLost(held: Held, error?: Error): void {
     const { state } = held;
+    held.lost = true;
     if (state === "settling" || state === "gone") return;
     const reason = `Lost the lease of message '${held.messageId}' from '${held.delivery.queue}'`;
     held.abort(new BabelQueueError("lease_lost", reason, error ? { cause: error } : undefined));
     if (state === "working") this.#working--;
-    else if (state === "ready") this.#ready.splice(this.#ready.indexOf(held), 1);
+    else if (this.#ready.includes(held)) this.#ready.splice(this.#ready.indexOf(held), 1);
     this.#leave(held);
     this.#report.leaseLost(held, error);
     this.#wake();
@@ -148,8 +160,10 @@ export class Desk {
   }
 
   #start(held: Held): void {
+    // It waited for its slot longer than its lease lasted.
+    if (held.lease?.over) return this.leaseLost(held);
     held.state = "working";
-    held.startedAtMs = this.#env.clock.now();
+    held.startedAtMs = this.#env.clock.elapsed();
     this.#working++;
     let examined: Dispatch | Outcome;
     try {
@@ -165,9 +179,9 @@ export class Desk {
       examined = { kind: "failed", error };
     }
     if (examined.kind !== "dispatch") return this.#finish(held, examined);
-    const { clock, deadlines, options, runner } = this.#env;
+    const { deadlines, options, runner } = this.#env;
     const timeoutMs = examined.route.timeoutMs ?? options.handlerTimeoutMs;
-    held.deadline = deadlines.add(clock.now() + timeoutMs, () => {
+    held.deadline = deadlines.add(timeoutMs, () => {
       const error = new HandlerTimeoutError(held.urn, timeoutMs);
       held.abort(error);
       this.#finish(held, { kind: "failed", error });
@@ -192,7 +206,7 @@ export class Desk {
 
   #conclude(held: Held, outcome: Outcome): void {
     const { options, transport, clock } = this.#env;
-    this.#report.outcome(held, outcome, clock.now() - held.startedAtMs);
+    this.#report.outcome(held, outcome, clock.elapsed() - held.startedAtMs);
     const cause = causeOf(outcome);
     let decision;
     try {
@@ -225,7 +239,7 @@ export class Desk {
       this.#report.holdLimit(LARGEST_HOLD, held);
       return this.#settle(held, verdict, cause);
     }
-    const { clock, deadlines } = this.#env;
+    const { deadlines } = this.#env;
     held.state = "holding";
     this.#holding.add(held);
     held.afterHold = (): void => {
@@ -235,7 +249,7 @@ export class Desk {
       this.#settle(held, verdict, cause);
       this.#wake();
     };
-    held.deadline = deadlines.add(clock.now() + holdMs, held.afterHold);
+    held.deadline = deadlines.add(holdMs, held.afterHold);
   }
 
   #settle(held: Held, verdict: Verdict, cause: SettleCause): void {
@@ -244,25 +258,27 @@ export class Desk {
       this.#leave(held);
       return this.#report.leaseLost(held);
     }
-    const { clock, deadlines } = this.#env;
+    const { deadlines } = this.#env;
     held.lease?.stop();
     held.state = "settling";
     this.#settling++;
     let open = true;
-    const ended = (): void => {
-      if (!open) return;
+    /** Whether this is the first end of the settle. */
+    const ended = (): boolean => {
+      if (!open) return false;
       open = false;
       this.#settling--;
       deadlines.remove(patience);
+      return true;
     };
-    const patience = deadlines.add(clock.now() + SETTLE_PATIENCE_MS, () => {
+    const patience = deadlines.add(SETTLE_PATIENCE_MS, () => {
       ended();
       this.#report.settleFailed(held, new Error(`no answer within ${SETTLE_PATIENCE_MS} ms`));
       this.#leave(held);
       this.#wake();
     });
     const failed = (error: unknown): void => {
-      ended();
+      if (!ended()) return;
       if (error instanceof SettleWriteError && cause !== "write_failed") {
         return this.#writeFailed(held, error);
       }
@@ -277,7 +293,7 @@ export class Desk {
       return failed(error);
     }
     answer.then((result) => {
-      ended();
+      if (!ended()) return;
       if (result === "expired") this.#report.expired(held);
       else this.#report.settled(held, verdict, cause);
       this.#leave(held);
@@ -288,6 +304,11 @@ export class Desk {
   /** The original stays, and the broker's own way of keeping it is asked for. Contract: G36. */
   #writeFailed(held: Held, error: SettleWriteError): void {
     this.#report.writeFailed(held, error);
+    if (held.lost || held.state === "gone") {
+      this.#leave(held);
+      this.#report.leaseLost(held);
+      return this.#wake();
+    }
     held.lease?.start();
     this.#conclude(held, { kind: "writeFailed" });
     this.#wake();

@@ -15,6 +15,7 @@ export class LeaseKeeper {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #onLost: (error?: Error) => void;
+  /** When the lease ends, in milliseconds of `Clock.elapsed`. */
   #untilMs: number;
   #next: Deadline | undefined;
   #turn = 0;
@@ -31,20 +32,20 @@ export class LeaseKeeper {
     this.#clock = clock;
     this.#deadlines = deadlines;
     this.#onLost = onLost;
-    this.#untilMs = delivery.leaseUntilMs ?? Infinity;
+    this.#untilMs = this.#measured(delivery.leaseUntilMs ?? Infinity);
     this.start();
   }
 
   /** Whether the lease is over by the worker's clock. */
   get over(): boolean {
-    return this.#clock.now() >= this.#untilMs;
+    return this.#untilMs !== Infinity && this.#clock.elapsed() >= this.#untilMs;
   }
 
   /** Begins, or begins again. */
   start(): void {
     if (this.#untilMs === Infinity) return;
     const turn = ++this.#turn;
-    const left = this.#untilMs - this.#clock.now();
+    const left = this.#untilMs - this.#clock.elapsed();
     const extend = this.#subscription.extend !== undefined;
     const waitMs = extend ? Math.max(left / 2, Math.min(left, SHORTEST_WAIT_MS)) : left;
     this.#wait(waitMs, () => {
@@ -61,14 +62,19 @@ export class LeaseKeeper {
     this.#next = undefined;
   }
 
+  /** A lease says in wall time when it ends; from here on only the time that passes counts. */
+  #measured(untilMs: number): number {
+    return untilMs - this.#clock.now() + this.#clock.elapsed();
+  }
+
   #wait(ms: number, run: () => void): void {
     this.#deadlines.remove(this.#next);
-    this.#next = this.#deadlines.add(this.#clock.now() + ms, run);
+    this.#next = this.#deadlines.add(ms, run);
   }
 
   #extend(turn: number): void {
     // Without an answer the lease ends when it ends.
-    this.#wait(this.#untilMs - this.#clock.now(), () => {
+    this.#wait(this.#untilMs - this.#clock.elapsed(), () => {
       if (turn === this.#turn) this.#lose();
     });
     const failed = (error: unknown): void => {
@@ -85,7 +91,7 @@ export class LeaseKeeper {
     answer.then((untilMs) => {
       if (turn !== this.#turn) return;
       if (untilMs === null) return this.#lose();
-      this.#untilMs = untilMs;
+      this.#untilMs = this.#measured(untilMs);
       this.start();
     }, failed);
   }

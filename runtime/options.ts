@@ -245,8 +245,12 @@ const factor: OptionCheck = (name, value) => {
 };
 const clock: OptionCheck = (name, value) => {
   const candidate = value as Partial<Clock> | null;
-  if (typeof candidate?.now !== "function" || typeof candidate.sleep !== "function") {
-    refuseOption(name, value, "an object with now() and sleep()");
+  if (
+    ["now", "elapsed", "sleep"].some((name) =>
+      typeof candidate?.[name as keyof Clock] !== "function"
+    )
+  ) {
+    refuseOption(name, value, "an object with now(), elapsed() and sleep()");
   }
 };
 
@@ -277,6 +281,16 @@ export const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]:
   onEvent: callable,
   clock,
   random: callable,
+};
+
+/** Checks an option that is an `AbortSignal`, of this realm or another. */
+export const signalCheck: OptionCheck = (name, value) => {
+  const candidate = value as Partial<AbortSignal> | null;
+  if (
+    typeof candidate?.aborted !== "boolean" || typeof candidate.addEventListener !== "function"
+  ) {
+    refuseOption(name, value, "an AbortSignal");
+  }
 };
 
 /**

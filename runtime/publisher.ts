@@ -17,7 +17,13 @@ import { abortable } from "./_back_off.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
 import type { Connection } from "./connection.ts";
 import { type MessageDefinition, validate } from "./message.ts";
-import { checkOptions, OPTION_CHECKS, type OptionCheck, refuseOption } from "./options.ts";
+import {
+  checkOptions,
+  OPTION_CHECKS,
+  type OptionCheck,
+  refuseOption,
+  signalCheck,
+} from "./options.ts";
 import type { Outgoing, PublishOutcome, Transport } from "./transport.ts";
 
 /** Options of a publish that are not about the message itself. */
@@ -116,7 +122,7 @@ const RAW_CHECKS = {
     if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
   }) as OptionCheck,
   timeoutMs: OPTION_CHECKS.handlerTimeoutMs,
-  signal: anything,
+  signal: signalCheck,
 };
 const PUBLISH_CHECKS = {
   ...RAW_CHECKS,
@@ -189,7 +195,7 @@ export class Publisher {
     items: readonly PublishItem<unknown>[],
     options: SendOptions = {},
   ): Promise<string[]> {
-    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: anything });
+    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: signalCheck });
     const prepared: Prepared[] = [];
     for (const [index, item] of items.entries()) {
       checkOptions(item, ITEM_CHECKS, `items[${index}].`);
@@ -220,7 +226,15 @@ export class Publisher {
     options: MessageOptions,
   ): Promise<Prepared> {
     const queue = options.queue ?? this.#queue;
-    if (typeof message !== "string") await validate(message, data);
+    if (typeof message !== "string") {
+      if (typeof message?.schema !== "object" && typeof message?.schema !== "function") {
+        throw new BabelQueueError(
+          "invalid_envelope",
+          `Cannot publish to '${queue}': the message is neither a URN nor a definition`,
+        );
+      }
+      await validate(message, data);
+    }
     const { body, id } = encodeNew(
       typeof message === "string" ? message : message.urn,
       data as object,
@@ -269,15 +283,14 @@ export class Publisher {
   ): Promise<readonly PublishOutcome[]> {
     const ended = new AbortController();
     const giveUp = new AbortController();
-    const endsAtMs = this.#clock.now() + timeoutMs;
     const cancel = (): void => ended.abort();
-    const deadline = this.#deadlines.add(endsAtMs, cancel);
+    const deadline = this.#deadlines.add(timeoutMs, cancel);
     signal?.addEventListener("abort", cancel, { once: true });
     if (signal?.aborted) cancel();
     let last: Deadline | undefined;
     this.#underWay.add(giveUp);
     ended.signal.addEventListener("abort", () => {
-      last = this.#deadlines.add(this.#clock.now() + ANSWER_GRACE_MS, () => giveUp.abort());
+      last = this.#deadlines.add(ANSWER_GRACE_MS, () => giveUp.abort());
     });
     const why = (): string =>
       signal?.aborted

@@ -1,5 +1,5 @@
 import { BabelQueueError } from "../core/errors.ts";
-import { OPTION_CHECKS, type OptionCheck } from "./options.ts";
+import { OPTION_CHECKS, type OptionCheck, refuseOption, signalCheck } from "./options.ts";
 
 /** What to work on, and until when. */
 export interface RunOptions {
@@ -79,10 +79,14 @@ export interface ConsumeResult {
 
 /** One check an option of `run`. */
 export const RUN_CHECKS: Readonly<Record<keyof RunOptions, OptionCheck>> = {
-  queues: (): void => {},
+  queues: (name, value): void => {
+    if (typeof value !== "object" || value === null) {
+      refuseOption(name, value, "an array of names, or an object of numbers");
+    }
+  },
   concurrency: OPTION_CHECKS.concurrency,
-  signal: (): void => {},
-  forceSignal: (): void => {},
+  signal: signalCheck,
+  forceSignal: signalCheck,
 };
 /** One check an option of `consume`. */
 export const CONSUME_CHECKS: Readonly<Record<keyof ConsumeOptions, OptionCheck>> = {
@@ -90,7 +94,7 @@ export const CONSUME_CHECKS: Readonly<Record<keyof ConsumeOptions, OptionCheck>>
   maxMessages: OPTION_CHECKS.maxAttempts,
   waitMs: OPTION_CHECKS.pollTimeoutMs,
   concurrency: OPTION_CHECKS.concurrency,
-  signal: RUN_CHECKS.signal,
+  signal: signalCheck,
 };
 
 /**

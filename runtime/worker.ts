@@ -1,5 +1,5 @@
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { backOffMs, settledWithin } from "./_back_off.ts";
+import { abortable, backOffMs } from "./_back_off.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
 import { LeaseKeeper } from "./lease.ts";
@@ -11,6 +11,12 @@ import type { Delivery, Subscription } from "./transport.ts";
 
 /** Grace of a receive beyond its own wait before its lane is taken for hung, in milliseconds. */
 const RECEIVE_GRACE_MS = 30_000;
+
+/** Longest wait for a subscribe, in milliseconds. */
+const SUBSCRIBE_PATIENCE_MS = 30_000;
+
+/** Longest wait for a subscription to close when nothing else bounds it, in milliseconds. */
+const CLOSE_PATIENCE_MS = 1_000;
 
 /** What one worker works on. */
 export interface WorkerOptions {
@@ -36,6 +42,8 @@ export class Worker {
   readonly #env: WorkerEnvironment;
   readonly #options: WorkerOptions;
   readonly #intake: AbortController = new AbortController();
+  /** Aborted when the time for stopping is over. */
+  readonly #hardEnd: AbortController = new AbortController();
   readonly #deadlines: Deadlines;
   readonly #desk: Desk;
   readonly #ended: Promise<void>;
@@ -83,8 +91,7 @@ export class Worker {
    */
   async run(): Promise<void> {
     try {
-      // A subscribe that hangs must not outlast the shutdown deadline.
-      await Promise.race([this.#subscribe(), this.#ended]);
+      await this.#subscribe();
       if (this.#subscription && !this.#intake.signal.aborted) this.#pump();
       else this.#over = true;
       this.#settleUp();
@@ -92,26 +99,23 @@ export class Worker {
     } finally {
       this.#over = true;
       this.#desk.close();
-      this.#deadlines.close();
       await this.#closeSubscription();
+      this.#deadlines.close();
     }
   }
 
   /** Ends intake. Handlers that run past their share of the time-out lose their message back to the queue. */
   stop(timeoutMs: number): void {
     this.#endIntake(false);
-    if (this.#over) return;
-    const { clock } = this.#env;
-    const plan = planShutdown(clock.now(), timeoutMs);
-    // A second stop can only shorten the first one's time.
-    if (this.#plan && this.#plan.handlersUntilMs <= plan.handlersUntilMs) return;
+    const nowMs = this.#env.clock.elapsed();
+    const plan = planShutdown(nowMs, timeoutMs, this.#plan);
     this.#plan = plan;
     for (const deadline of this.#planned) this.#deadlines.remove(deadline);
     const giveBack = (): void => this.#desk.giveBackAll();
-    if (plan.handlersUntilMs <= clock.now()) giveBack();
+    if (plan.handlersUntilMs <= nowMs) giveBack();
     this.#planned = [
-      this.#deadlines.add(plan.handlersUntilMs, giveBack),
-      this.#deadlines.add(plan.endsAtMs, () => this.#overrun()),
+      this.#deadlines.add(plan.handlersUntilMs - nowMs, giveBack),
+      this.#deadlines.add(plan.endsAtMs - nowMs, () => this.#overrun()),
     ];
     this.#settleUp();
   }
@@ -140,19 +144,37 @@ export class Worker {
     while (!intake.aborted) {
       try {
         await connection.ready(intake);
-        const subscription = await transport.subscribe(queue, {
+        this.#subscription = await this.#patiently(transport.subscribe(queue, {
           prefetch: options.prefetch ?? concurrency,
           intake,
           lost: (delivery, cause) => this.#desk.lost(delivery, cause),
-        });
+        }));
         this.#failures = 0;
-        if (this.#over) await subscription.close();
-        else this.#subscription = subscription;
         return;
       } catch (error) {
         if (intake.aborted) return;
         await this.#backOff(error);
       }
+    }
+  }
+
+  /** A subscribe that hangs counts as failed; what it brings later is closed. */
+  async #patiently(subscribing: Promise<Subscription>): Promise<Subscription> {
+    const givenUp = new AbortController();
+    const giveUp = (): void => givenUp.abort();
+    const patience = this.#deadlines.add(SUBSCRIBE_PATIENCE_MS, giveUp);
+    void this.#ended.then(giveUp, giveUp);
+    try {
+      return await abortable(
+        subscribing,
+        givenUp.signal,
+        () => new ConnectionError(`Cannot subscribe to '${this.queue}': no answer in time`),
+      );
+    } catch (error) {
+      if (givenUp.signal.aborted) subscribing.then((late) => late.close()).catch(() => {});
+      throw error;
+    } finally {
+      this.#deadlines.remove(patience);
     }
   }
 
@@ -189,7 +211,7 @@ export class Worker {
       ended();
       if (counted) void this.#backOff(error).then(() => this.#pump());
     };
-    const watchdog = deadlines.add(clock.now() + waitMs + RECEIVE_GRACE_MS, () => {
+    const watchdog = deadlines.add(waitMs + RECEIVE_GRACE_MS, () => {
       failed(new ConnectionError(`Cannot receive from '${this.queue}': no answer in time`));
     });
     let answer: Promise<readonly Delivery[]>;
@@ -273,6 +295,8 @@ export class Worker {
   }
 
   #overrun(): void {
+    this.#hardEnd.abort();
+    if (this.#over) return;
     const { inFlight, held, settling } = this.#desk.load;
     this.#over = true;
     this.#env.hub.emit({
@@ -284,12 +308,17 @@ export class Worker {
   }
 
   async #closeSubscription(): Promise<void> {
-    const { clock } = this.#env;
     if (this.#subscription === undefined) return;
-    const abort = new AbortController();
-    const leftMs = this.#plan ? Math.max(0, this.#plan.endsAtMs - clock.now()) : 1_000;
-    const closing = this.#subscription.close({ signal: abort.signal });
-    closing.catch((error) => this.#lastError = error);
-    if (!await settledWithin(closing, leftMs, clock)) abort.abort();
+    const { signal } = this.#hardEnd;
+    if (this.#plan === undefined) {
+      this.#deadlines.add(CLOSE_PATIENCE_MS, () => this.#hardEnd.abort());
+    }
+    try {
+      const late = (): Error =>
+        new ConnectionError(`Cannot end '${this.queue}': no answer in time`);
+      await abortable(this.#subscription.close({ signal }), signal, late);
+    } catch (error) {
+      this.#lastError = error instanceof Error ? error : new Error(String(error));
+    }
   }
 }

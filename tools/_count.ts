@@ -37,3 +37,11 @@ export function count(output: string, code: number): Counts {
   if (failed === 0 && (code !== 0 || passed + skipped === 0)) return { passed, failed: 1, skipped };
   return { passed, failed, skipped };
 }
+
+/** What the runners print for a test that passed, and for a file that they begin. */
+const PASSED = /^( *(✔|\(pass\)|﹣) .*|.* \.\.\. (ok|ignored) \(.*\)|running \d+ tests? from .*)$/;
+
+/** The output without the lines about tests that passed. */
+export function withoutPassed(output: string): string {
+  return output.split("\n").filter((line) => !PASSED.test(line)).join("\n");
+}

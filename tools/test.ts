@@ -9,7 +9,7 @@
  */
 
 import { runtimePath } from "../tests/harness.ts";
-import { count } from "./_count.ts";
+import { count, withoutPassed } from "./_count.ts";
 import { deno, root, run } from "./_shell.ts";
 import { type Runner, RUNNERS } from "./_runners.ts";
 
@@ -58,7 +58,7 @@ async function runOne(runner: Runner): Promise<{ passed: number; failed: number 
   await Deno.mkdir(`${root}.out`, { recursive: true });
   await Deno.writeTextFile(`${root}.out/test-${runner.name}.log`, output);
   const counted = count(output, code);
-  if (counted.failed > 0) console.log(output);
+  if (counted.failed > 0) console.log(withoutPassed(output));
   const skipped = counted.skipped > 0 ? `, ${counted.skipped} skipped` : "";
   console.log(
     `${runner.name.padEnd(8)} ${counted.passed} passed, ${counted.failed} failed${skipped} ` +

@@ -54,11 +54,15 @@ test("memory: a receive that waits is woken by a message, a due one and a lease 
   const other = await subscribe();
 
   const first = subscription.receive(1, 600_000);
+  await clock.advance(0);
+  assert.equal(clock.pending, 1);
   await put(["published"]);
   assert.deepEqual((await first).map(text), ["published"]);
   assert.equal(clock.pending, 0);
 
   const second = other.receive(1, 600_000);
+  await clock.advance(0);
+  assert.equal(clock.pending, 1);
   await put(["delayed"], { delayMs: 1_000 });
   await clock.advance(1_000);
   assert.deepEqual((await second).map(text), ["delayed"]);
@@ -70,15 +74,48 @@ test("memory: a receive that waits is woken by a message, a due one and a lease 
 });
 
 test("memory: a receive that waits sees a lease that another one takes and lets end", async () => {
-  const { clock, put, subscribe } = await seam({ leaseMs: 1_000 });
+  const { clock, put, subscribe, transport } = await seam({ leaseMs: 1_000 });
   const crashes = await subscribe();
   const waits = await subscribe();
   await put(["message"]);
-  const taking = crashes.receive(1, 0);
+  const [held] = await receive(crashes, ["message"]);
+  await crashes.settle(held!, { kind: "release", delayMs: 500 });
   const waiting = waits.receive(1, 600_000);
-  assert.deepEqual((await taking).map(text), ["message"]);
+  await clock.advance(499);
+  // Due now: it is taken before the one that waits gets to look.
+  const taking = clock.advance(1);
+  const taken = crashes.receive(1, 600_000);
+  await taking;
+  const first = await Promise.race([taken, waiting]);
+  assert.deepEqual(first.map(text), ["message"]);
+  assert.equal((await transport.size(QUEUE)).inFlight, 1);
   await clock.advance(1_000);
-  assert.deepEqual((await waiting).map(text), ["message"]);
+  for (const came of await Promise.all([taken, waiting])) {
+    assert.deepEqual(came.map(text), ["message"]);
+  }
+});
+
+test("memory: a receive that waits is not disturbed by a lease that ends after its own time", async () => {
+  const clock = fakeClock();
+  let sleeps = 0;
+  const { put, subscribe } = await seam({ leaseMs: 30_000 }, {
+    ...clock,
+    sleep: (ms, signal) => (sleeps++, clock.sleep(ms, signal)),
+  });
+  const works = await subscribe();
+  const waits = await subscribe();
+  const waiting = waits.receive(1, 1_000);
+  await clock.advance(0);
+  for (let n = 0; n < 5; n++) {
+    // The one that waits is woken by each message and finds it gone: it sleeps again, once.
+    await put([`${n}`]);
+    const [delivery] = await receive(works, [`${n}`]);
+    await clock.advance(0);
+    await works.settle(delivery!, { kind: "ack" });
+  }
+  await clock.advance(1_000);
+  assert.deepEqual(await waiting, []);
+  assert.equal(sleeps, 6);
 });
 
 test("memory: a receive ends with nothing when its time is over, and leaves no timer", async () => {
@@ -94,7 +131,19 @@ test("memory: a receive ends with nothing when its time is over, and leaves no t
 
 test("memory: the end of intake and close() end a receive and leave no timer or listener", async () => {
   for (const ending of ["intake", "subscription", "transport"] as const) {
-    const { clock, subscribe, transport, intake } = await seam();
+    const store = new MemoryStore();
+    const { clock, subscribe, transport, intake } = await seam({ store });
+    let waiters = 0;
+    const queue = store.queue(QUEUE);
+    const { addWaiter, deleteWaiter } = queue;
+    Object.assign(queue, {
+      addWaiter: (...args: Parameters<typeof addWaiter>) => (
+        waiters++, addWaiter.apply(queue, args)
+      ),
+      deleteWaiter: (...args: Parameters<typeof addWaiter>) => (
+        waiters--, deleteWaiter.apply(queue, args)
+      ),
+    });
     let listeners = 0;
     const { signal } = intake;
     const add = signal.addEventListener.bind(signal);
@@ -106,12 +155,12 @@ test("memory: the end of intake and close() end a receive and leave no timer or 
     const subscription = await subscribe();
     const waiting = subscription.receive(1, 600_000);
     await clock.advance(0);
-    assert.deepEqual([clock.pending, listeners], [1, 1]);
+    assert.deepEqual([clock.pending, listeners, waiters], [1, 1, 1]);
     if (ending === "intake") intake.abort();
     else if (ending === "subscription") await subscription.close();
     else await transport.close();
     assert.deepEqual(await waiting, []);
-    assert.deepEqual([clock.pending, listeners], [0, 0]);
+    assert.deepEqual([clock.pending, listeners, waiters], [0, 0, 0]);
   }
 });
 
@@ -213,4 +262,24 @@ test("memory: a snapshot ends with what was there, whatever comes back meanwhile
   assert.deepEqual(await snapshot.receive(10, 600_000), []);
   await snapshot.close();
   assert.deepEqual(await transport.size(QUEUE), { ready: 3, delayed: 1, inFlight: 0 });
+});
+
+test("memory: a snapshot does not give what came later in the place of what another one took", async () => {
+  const { put, subscribe } = await seam();
+  await put(["a", "b"]);
+  const snapshot = await subscribe({ snapshot: true });
+  await put(["c"]);
+  await receive(await subscribe(), ["a"], 1);
+  await receive(snapshot, ["b"]);
+  await receive(snapshot, []);
+});
+
+test("memory: a publish whose signal is aborted rejects and stores nothing", async () => {
+  const { transport } = await seam();
+  const signal = AbortSignal.abort(new Error("called off"));
+  await assert.rejects(
+    transport.publish(QUEUE, [{ body: bytes("a") }], { signal }),
+    /called off/,
+  );
+  assert.equal((await transport.size(QUEUE)).ready, 0);
 });

@@ -6,8 +6,9 @@ import { lastMember, layoutOf, metaSpan, stringOf } from "./_layout.ts";
 import type { Member, ObjectSpan } from "./_scan.ts";
 import type { Edit } from "./splice.ts";
 
-/** Edits the text of a body of any shape. Contract: C61, C65. */
-export function editText(text: string, edit: Edit): string {
+/** Edits the text of a body of any shape; null stands for a body that is no text. Contract: C61, C65. */
+export function editText(text: string | null, edit: Edit): string {
+  if (text === null) throw refused("the body is not valid UTF-8");
   const root = objectOf(text);
   const job = lastMember(root, "job");
   const urn = lastMember(root, "urn");
@@ -110,5 +111,9 @@ function objectOf(text: string): ObjectSpan {
       cause = "the body is no valid JSON";
     }
   }
-  throw new BabelQueueError("invalid_envelope", `Cannot re-emit a body: ${cause}`);
+  throw refused(cause);
+}
+
+function refused(cause: string): BabelQueueError {
+  return new BabelQueueError("invalid_envelope", `Cannot re-emit a body: ${cause}`);
 }

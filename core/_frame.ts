@@ -26,6 +26,9 @@ const ID_TO_QUEUE = '","queue":"'.length;
 const QUEUE_TO_LANG = '","lang":"'.length;
 const LANG_TO_CREATED = '","schema_version":1,"created_at":'.length;
 
+/** From the head to the end of a body whose `data` is short. */
+const NEAR = 384;
+
 /** A text up to this length is kept whole rather than cut to its head and tail. */
 const SHORT_TEXT = 4096;
 
@@ -112,7 +115,7 @@ export class Frame implements Route {
 /** The frame of a text, or null. */
 export function frameOfText(text: string): Frame | null {
   const dataStart = endOfHead(text);
-  const tailStart = dataStart < 0 ? -1 : startOfTail(text);
+  const tailStart = dataStart < 0 ? -1 : startOfTail(text, dataStart);
   if (tailStart < 0) return null;
   const dataTail = text.length - tailStart;
   if (text.length <= SHORT_TEXT) return new Frame(text, dataStart, text, dataTail);
@@ -131,7 +134,7 @@ export function frameOfBytes(bytes: Uint8Array): Frame | null {
   const dataStart = endOfHead(head);
   if (dataStart < 0) return null;
   const tail = isLong ? decodeWindow(bytes.subarray(-TAIL_WINDOW)) : head;
-  const tailStart = startOfTail(tail);
+  const tailStart = startOfTail(tail, isLong ? 0 : dataStart);
   if (tailStart < 0) return null;
   // A replacement character may stand for a byte that is no UTF-8, or for half a character at a cut.
   if (head.includes("\uFFFD") && head.slice(0, dataStart).includes("\uFFFD")) return null;
@@ -146,8 +149,17 @@ function endOfHead(text: string): number {
 }
 
 /** Where the members after `data` begin, with the comma, in a text with a canonical tail; or -1. */
-function startOfTail(text: string): number {
-  const start = text.lastIndexOf(TAIL_MARK);
-  TAIL.lastIndex = start;
-  return start >= 0 && TAIL.test(text) ? start : -1;
+function startOfTail(text: string, from: number): number {
+  // The mark is hardly ever inside `data` too, and where that is short, looking forwards is faster.
+  if (text.length - from <= NEAR) {
+    const first = text.indexOf(TAIL_MARK, from);
+    if (first < 0 || isTail(text, first)) return first;
+  }
+  const last = text.lastIndexOf(TAIL_MARK);
+  return last >= 0 && isTail(text, last) ? last : -1;
+}
+
+function isTail(text: string, at: number): boolean {
+  TAIL.lastIndex = at;
+  return TAIL.test(text);
 }

@@ -11,9 +11,9 @@ import { fold, isIdentity, isObject, own } from "./_fold.ts";
 import { type Frame, frameOfText } from "./_frame.ts";
 import { illTyped, lastMember, layoutOf } from "./_layout.ts";
 import { holdsLongInteger, mayHoldLongInteger, overflows, parseExactly } from "./_numbers.ts";
-import { NO_ROUTE, type Route, routeOfLayout } from "./_route.ts";
+import { NO_ROUTE, type Route, routeOfEnvelope, routeOfLayout } from "./_route.ts";
 import { endOfContainer, type ObjectSpan, skipSpace, TOO_DEEP } from "./_scan.ts";
-import { bytesOf, decodeUtf8 } from "./_text.ts";
+import { decodeUtf8 } from "./_text.ts";
 
 const NOT_FINITE = "data holds a number that is no finite double";
 const NOT_JSON = "the body is no valid JSON";
@@ -21,10 +21,10 @@ const NO_IDENTITY = "neither job nor urn is a string that is not blank";
 
 const NONE: readonly never[] = Object.freeze([]);
 
-/** A verdict, and the routing fields that go with it. */
-export interface Judgement {
+/** A verdict, and what only the codec asks. */
+export interface Judgement extends BodyVerdict {
+  /** The routing fields. */
   readonly route: Route;
-  readonly verdict: BodyVerdict;
   /** Whether the body is a JSON object at all. */
   readonly readable: boolean;
 }
@@ -54,11 +54,8 @@ function judgeFrame(
   const slice = text.slice(frame.dataStart, text.length - frame.dataTail);
   if (nestsTooDeep(slice, DEEPEST_NESTING - 1) || overflows(slice)) return null;
   try {
-    const data = bigint && mayHoldLongInteger(bytesOf(body))
-      ? parseExactly(slice)
-      : JSON.parse(slice);
-    const verdict = new CanonicalVerdict(body, frame, data as JsonObject);
-    return { route: frame, verdict, readable: true };
+    const data = bigint && mayHoldLongInteger(body) ? parseExactly(slice) : JSON.parse(slice);
+    return new CanonicalVerdict(body, frame, data as JsonObject);
   } catch {
     return null;
   }
@@ -89,23 +86,24 @@ function judgeText(body: Uint8Array | string, text: string, bigint: boolean): Ju
   } catch {
     return unreadable("poison", NOT_JSON);
   }
-  const route = routeOfLayout(text, root);
   const cause = illTyped(text, root) ?? (dataOverflows(text, root) ? NOT_FINITE : null);
+  const route = cause === null ? routeOfEnvelope(parsed) : routeOfLayout(text, root);
   const data = lastMember(root, "data");
   let inexact = false;
-  if (cause === null && data !== undefined && mayHoldLongInteger(bytesOf(body))) {
+  if (cause === null && data !== undefined && mayHoldLongInteger(body)) {
     const slice = text.slice(data.valueStart, data.valueEnd);
     inexact = holdsLongInteger(slice);
     if (bigint && inexact) parsed["data"] = parseExactly(slice);
   }
-  const name = cause !== null ? "poison" : route.urn === "" ? "no_identity" : "ok";
-  const verdict = new FullVerdict(
-    name,
-    cause ?? (name === "ok" ? "" : NO_IDENTITY),
+  const verdict = cause !== null ? "poison" : route.urn === "" ? "no_identity" : "ok";
+  return new FullVerdict({
+    verdict,
+    cause: cause ?? (verdict === "ok" ? "" : NO_IDENTITY),
     parsed,
-    inexact,
-  );
-  return { route, verdict, readable: true };
+    route,
+    inexactIntegers: inexact,
+    readable: true,
+  });
 }
 
 function dataOverflows(text: string, root: ObjectSpan): boolean {
@@ -120,49 +118,64 @@ function isNull(text: string): boolean {
 }
 
 function unreadable(verdict: "poison" | "no_identity", cause: string): Judgement {
-  return {
+  return new FullVerdict({
+    verdict,
+    cause,
+    parsed: {},
     route: NO_ROUTE,
-    verdict: new FullVerdict(verdict, cause, {}, false),
+    inexactIntegers: false,
     readable: false,
-  };
+  });
 }
 
 /** The verdict on a canonical envelope, which is `ok` and complete. */
-class CanonicalVerdict implements BodyVerdict {
-  readonly verdict = "ok";
-  readonly cause = "";
+class CanonicalVerdict implements Judgement {
   readonly data: JsonObject;
-  readonly missing: readonly string[] = NONE;
-  readonly versionSupported = true;
-  readonly warnings: readonly EnvelopeWarning[] = NONE;
-  readonly canonical = true;
+  readonly route: Frame;
   readonly #body: Uint8Array | string;
-  readonly #frame: Frame;
   #meta: JsonObject | undefined;
   #inexactIntegers: boolean | undefined;
 
   constructor(body: Uint8Array | string, frame: Frame, data: JsonObject) {
     this.data = data;
+    this.route = frame;
     this.#body = body;
-    this.#frame = frame;
   }
 
-  get inexactIntegers(): boolean {
-    return this.#inexactIntegers ??= mayHoldLongInteger(bytesOf(this.#body)) &&
-      holdsLongInteger(this.#dataText());
+  get verdict(): "ok" {
+    return "ok";
   }
 
-  #dataText(): string {
-    const text = textOf(this.#body) ?? "";
-    return text.slice(this.#frame.dataStart, text.length - this.#frame.dataTail);
+  get cause(): string {
+    return "";
+  }
+
+  get missing(): readonly string[] {
+    return NONE;
+  }
+
+  get versionSupported(): boolean {
+    return true;
+  }
+
+  get warnings(): readonly EnvelopeWarning[] {
+    return NONE;
+  }
+
+  get canonical(): boolean {
+    return true;
+  }
+
+  get readable(): boolean {
+    return true;
   }
 
   get envelopeAttempts(): number {
-    return this.#frame.envelopeAttempts;
+    return this.route.envelopeAttempts;
   }
 
   get meta(): JsonObject {
-    const { messageId, queue, lang, createdAt } = this.#frame;
+    const { messageId, queue, lang, createdAt } = this.route;
     return this.#meta ??= {
       id: messageId,
       queue,
@@ -172,20 +185,40 @@ class CanonicalVerdict implements BodyVerdict {
     };
   }
 
+  get inexactIntegers(): boolean {
+    return this.#inexactIntegers ??= mayHoldLongInteger(this.#body) &&
+      holdsLongInteger(this.#dataText());
+  }
+
   envelope(): IncomingEnvelope {
-    const { urn, traceId } = this.#frame;
+    const { urn, traceId, envelopeAttempts } = this.route;
     return {
       job: urn,
       trace_id: traceId,
       data: this.data,
       meta: this.meta,
-      attempts: this.envelopeAttempts,
+      attempts: envelopeAttempts,
     };
+  }
+
+  #dataText(): string {
+    const text = textOf(this.#body) ?? "";
+    return text.slice(this.route.dataStart, text.length - this.route.dataTail);
   }
 }
 
+/** What a {@linkcode FullVerdict} is made of. */
+interface Findings {
+  readonly verdict: "ok" | "no_identity" | "poison";
+  readonly cause: string;
+  readonly parsed: IncomingEnvelope;
+  readonly route: Route;
+  readonly inexactIntegers: boolean;
+  readonly readable: boolean;
+}
+
 /** The verdict on a body of any other shape. */
-class FullVerdict implements BodyVerdict {
+class FullVerdict implements Judgement {
   readonly verdict: "ok" | "no_identity" | "poison";
   readonly cause: string;
   readonly data: JsonObject | null;
@@ -196,28 +229,27 @@ class FullVerdict implements BodyVerdict {
   readonly inexactIntegers: boolean;
   readonly warnings: readonly EnvelopeWarning[];
   readonly canonical = false;
+  readonly route: Route;
+  readonly readable: boolean;
   readonly #envelope: IncomingEnvelope;
 
-  constructor(
-    verdict: "ok" | "no_identity" | "poison",
-    cause: string,
-    parsed: IncomingEnvelope,
-    inexactIntegers: boolean,
-  ) {
-    const { envelope, warnings } = fold(parsed);
+  constructor(findings: Findings) {
+    const { envelope, warnings } = fold(findings.parsed);
     const data = own(envelope, "data");
     const meta = own(envelope, "meta");
     const attempts = own(envelope, "attempts");
     const version = own(meta, "schema_version") ?? null;
-    this.verdict = verdict;
-    this.cause = cause;
+    this.verdict = findings.verdict;
+    this.cause = findings.cause;
     this.data = isObject(data) ? data as JsonObject : null;
     this.meta = isObject(meta) ? meta as JsonObject : {};
     this.envelopeAttempts = typeof attempts === "number" ? attempts : 0;
     this.missing = missingOf(envelope);
     this.versionSupported = version === null || version === SCHEMA_VERSION;
-    this.inexactIntegers = inexactIntegers;
+    this.inexactIntegers = findings.inexactIntegers;
     this.warnings = warnings;
+    this.route = findings.route;
+    this.readable = findings.readable;
     this.#envelope = envelope;
   }
 

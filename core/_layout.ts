@@ -5,10 +5,12 @@
  * @module
  */
 
-import { DEEPEST_NESTING } from "./_contract.ts";
+import { DEEPEST_NESTING, FORBIDDEN_META } from "./_contract.ts";
 import {
   MALFORMED,
   type Member,
+  type Names,
+  namesOf,
   type ObjectSpan,
   scanObject,
   skipSpace,
@@ -45,20 +47,14 @@ const DEAD_LETTER_KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ["lang", "a string"],
 ]);
 
-const ROOT_NAMES: ReadonlySet<string> = new Set([
+const ROOT_NAMES = /* @__PURE__ */ namesOf([
   ...ROOT_KINDS.keys(),
   "job",
   "urn",
   "timestamp",
 ]);
-const META_NAMES: ReadonlySet<string> = new Set([
-  ...META_KINDS.keys(),
-  "max_retries",
-  "attempts",
-  "source",
-  "ts",
-]);
-const DEAD_LETTER_NAMES: ReadonlySet<string> = new Set(DEAD_LETTER_KINDS.keys());
+const META_NAMES = /* @__PURE__ */ namesOf([...META_KINDS.keys(), ...FORBIDDEN_META]);
+const DEAD_LETTER_NAMES = /* @__PURE__ */ namesOf([...DEAD_LETTER_KINDS.keys()]);
 
 const OPEN_OBJECT = 0x7b;
 const QUOTE = 0x22;
@@ -82,7 +78,7 @@ export function metaSpan(text: string, meta: Member): ObjectSpan | null {
   return nested(text, meta, META_NAMES);
 }
 
-function nested(text: string, member: Member, names: ReadonlySet<string>): ObjectSpan | null {
+function nested(text: string, member: Member, names: Names): ObjectSpan | null {
   if (text.charCodeAt(member.valueStart) !== OPEN_OBJECT) return null;
   const span = scanObject(text, member.valueStart, names, DEEPEST_NESTING);
   return typeof span === "number" ? null : span;

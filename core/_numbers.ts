@@ -10,15 +10,14 @@
 
 import { endOfString } from "./_scan.ts";
 
-/** An exponent of three digits, without which only a very long number overflows. */
-const LONG_EXPONENT = /[0-9][eE]\+?[0-9]{3}/g;
+/** The beginning of an exponent of three digits, without which only a very long number overflows; of one length, which the engines search fastest. */
+const LONG_EXPONENT = /[0-9][eE][+0-9][0-9][0-9]/g;
 
 /** With exponents below 100, a number of fewer digits than this is finite. */
 const FINITE_DIGITS = 200;
 
-/** The digits of the largest safe integer. */
-const LARGEST_SAFE = "9007199254740991";
-const SAFE_DIGITS = LARGEST_SAFE.length;
+/** An integer beyond 2^53 has as many digits, then the first is a nine; or more. */
+const SAFE_DIGITS = 16;
 
 const QUOTE = 0x22;
 const PLUS = 0x2b;
@@ -49,16 +48,15 @@ export function holdsLongInteger(text: string): boolean {
 
 /** Whether a text may hold a number that is no finite double; false is certain. */
 function mayOverflow(text: string): boolean {
-  let done = 0;
   LONG_EXPONENT.lastIndex = 0;
   while (LONG_EXPONENT.test(text)) {
     let start = LONG_EXPONENT.lastIndex;
     let end = start;
-    while (start > done && isOfNumber(text.charCodeAt(start - 1))) start--;
+    while (isOfNumber(text.charCodeAt(start - 1))) start--;
     while (isOfNumber(text.charCodeAt(end))) end++;
     const alone = isBoundary(text.charCodeAt(start - 1)) && isBoundary(text.charCodeAt(end));
     if (alone && isInfinite(text.slice(start, end))) return true;
-    LONG_EXPONENT.lastIndex = done = end;
+    LONG_EXPONENT.lastIndex = end;
   }
   // A run of that many digits cannot hide between two probes.
   for (let at = FINITE_DIGITS - 1; at < text.length; at += FINITE_DIGITS) {
@@ -72,28 +70,29 @@ function mayOverflow(text: string): boolean {
 }
 
 /** Whether a body may hold an integer beyond 2^53; false is certain. */
-export function mayHoldLongInteger(bytes: Uint8Array): boolean {
+export function mayHoldLongInteger(body: Uint8Array | string): boolean {
+  return typeof body === "string"
+    ? hasLongRun(body.length, (at) => body.charCodeAt(at))
+    : hasLongRun(body.length, (at) => body[at]);
+}
+
+function hasLongRun(length: number, codeAt: (at: number) => number | undefined): boolean {
   const half = SAFE_DIGITS / 2;
-  for (let at = SAFE_DIGITS - 1; at < bytes.length; at += SAFE_DIGITS) {
+  for (let at = SAFE_DIGITS - 1; at < length; at += SAFE_DIGITS) {
+    if (!isDigit(codeAt(at))) continue;
     // A run that long reaches half its length to at least one side.
-    if (!isDigit(bytes[at]) || !(isDigit(bytes[at - half]) || isDigit(bytes[at + half]))) continue;
+    if (!isDigit(codeAt(at - half)) && !isDigit(codeAt(at + half))) continue;
     let start = at;
     let end = at + 1;
-    while (isDigit(bytes[start - 1])) start--;
-    while (isDigit(bytes[end])) end++;
-    if (end - start >= SAFE_DIGITS) {
-      const before = bytes[start - 1];
-      if (isBoundary(bytes[end]) && (before === MINUS || isBoundary(before))) {
-        if (end - start > SAFE_DIGITS || exceedsSafe(bytes, start)) return true;
-      }
+    while (isDigit(codeAt(start - 1))) start--;
+    while (isDigit(codeAt(end))) end++;
+    if (end - start > SAFE_DIGITS || (end - start === SAFE_DIGITS && codeAt(start) === NINE)) {
+      const before = codeAt(start - 1);
+      if ((before === MINUS || isBoundary(before)) && isBoundary(codeAt(end))) return true;
     }
     at = end - 1;
   }
   return false;
-}
-
-function exceedsSafe(bytes: Uint8Array, start: number): boolean {
-  return String.fromCharCode(...bytes.subarray(start, start + SAFE_DIGITS)) > LARGEST_SAFE;
 }
 
 /** Asks about each number of a JSON text, strings skipped, until one says yes. */

@@ -1,5 +1,6 @@
 import { saturate } from "./attempts.ts";
-import { isBlank } from "./blank.ts";
+import type { IncomingEnvelope } from "./envelope.ts";
+import { identityOf, isIdentity, own } from "./_fold.ts";
 import { frameOfBytes, frameOfText } from "./_frame.ts";
 import { integerOf, lastMember, layoutOf, metaSpan, stringOf } from "./_layout.ts";
 import type { ObjectSpan } from "./_scan.ts";
@@ -42,11 +43,25 @@ export function routeOfLayout(text: string, root: ObjectSpan): Route {
       content(stringOf(text, lastMember(root, "urn"))) ?? "",
     traceId: content(stringOf(text, lastMember(root, "trace_id"))),
     messageId: (inner && stringOf(text, lastMember(inner, "id"))) ?? "",
-    metaQueue: content((inner && stringOf(text, lastMember(inner, "queue"))) ?? undefined),
+    metaQueue: content(inner && stringOf(text, lastMember(inner, "queue"))),
     attempts: attempts === null ? null : saturate(attempts),
   };
 }
 
-function content(value: string | undefined): string | null {
-  return value === undefined || isBlank(value) ? null : value;
+/** The routing fields of a parsed envelope whose members are well typed. */
+export function routeOfEnvelope(envelope: IncomingEnvelope): Route {
+  const meta = own(envelope, "meta");
+  const id = own(meta, "id");
+  const attempts = own(envelope, "attempts");
+  return {
+    urn: identityOf(envelope),
+    traceId: content(own(envelope, "trace_id")),
+    messageId: typeof id === "string" ? id : "",
+    metaQueue: content(own(meta, "queue")),
+    attempts: typeof attempts === "number" ? saturate(attempts) : null,
+  };
+}
+
+function content(value: unknown): string | null {
+  return isIdentity(value) ? value : null;
 }

@@ -24,6 +24,16 @@ export const TOO_DEEP = -2;
 /** Longest spelling of a name that is worth unescaping: fourteen characters as six each, and quotes. */
 const LONGEST_ESCAPED_NAME = 86;
 
+/** The names that are of interest, by their length. */
+export type Names = readonly (readonly string[] | undefined)[];
+
+/** Sorts names by their length. */
+export function namesOf(names: readonly string[]): Names {
+  const byLength: string[][] = [];
+  for (const name of names) (byLength[name.length] ??= []).push(name);
+  return byLength;
+}
+
 /** A member whose name was asked for. */
 export interface Member {
   /** Its name, unescaped. */
@@ -131,7 +141,7 @@ function endOfValue(text: string, at: number, room: number): number {
 export function scanObject(
   text: string,
   at: number,
-  names: ReadonlySet<string>,
+  names: Names,
   room: number,
 ): ObjectSpan | typeof MALFORMED | typeof TOO_DEEP {
   if (text.charCodeAt(at) !== OPEN_OBJECT) return MALFORMED;
@@ -157,8 +167,8 @@ export function scanObject(
       pending.nextStart = start;
       pending = undefined;
     }
-    const name = memberName(text, start, nameEnd);
-    if (name !== undefined && names.has(name)) {
+    const name = memberName(text, start, nameEnd, names);
+    if (name !== undefined) {
       pending = { name, index: count, previousEnd, start, valueStart, valueEnd, nextStart: -1 };
       members.push(pending);
     }
@@ -174,16 +184,17 @@ export function scanObject(
   }
 }
 
-/** A member's name, unescaped; undefined when it is longer than any name of the contract. */
-function memberName(text: string, start: number, end: number): string | undefined {
-  if (end - start > LONGEST_ESCAPED_NAME) return undefined;
-  const raw = text.slice(start + 1, end - 1);
-  if (!raw.includes("\\")) return raw;
-  try {
-    return JSON.parse(`"${raw}"`) as string;
-  } catch {
-    return undefined;
+/** Which of the names a member has, if any; its spelling may hold escapes. */
+function memberName(text: string, start: number, end: number, names: Names): string | undefined {
+  const found = names[end - start - 2]?.find((name) => text.startsWith(name, start + 1));
+  if (found !== undefined || end - start > LONGEST_ESCAPED_NAME) return found;
+  // Names are short, so looking for a backslash by hand is faster than cutting them out.
+  for (let at = start + 1; at < end - 1; at++) {
+    if (text.charCodeAt(at) !== BACKSLASH) continue;
+    const name = stringAt(text, start, end);
+    return name === undefined || !names[name.length]?.includes(name) ? undefined : name;
   }
+  return undefined;
 }
 
 /** The text of a value as a string; undefined when it is no string or badly escaped. */

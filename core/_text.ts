@@ -29,8 +29,3 @@ export function ownText(part: string): string {
   // The engines keep a slice as a view of its parent; a slice of a new text only holds that one.
   return (" " + part).slice(1);
 }
-
-/** The bytes of a body given as bytes or text. */
-export function bytesOf(body: Uint8Array | string): Uint8Array {
-  return typeof body === "string" ? encoder.encode(body) : body;
-}

@@ -232,9 +232,9 @@ function encode(envelope: IncomingEnvelope): string {
 }
 
 function decode(body: Uint8Array | string, options: DecodeOptions = {}): IncomingEnvelope {
-  const { verdict, readable } = judge(body, options.bigint === true);
-  const envelope = told(verdict, options);
-  if (readable && identityOf(envelope) === "") {
+  const judgement = judge(body, options.bigint === true);
+  const envelope = told(judgement, options);
+  if (judgement.readable && identityOf(envelope) === "") {
     throw new BabelQueueError(
       "invalid_envelope",
       "Cannot decode an envelope: neither job nor urn is a string that is not blank",
@@ -247,7 +247,7 @@ function decodeLenient(
   body: Uint8Array | string,
   options: DecodeOptions = {},
 ): IncomingEnvelope {
-  return told(judge(body, options.bigint === true).verdict, options);
+  return told(judge(body, options.bigint === true), options);
 }
 
 function told(verdict: BodyVerdict, { onWarning }: DecodeOptions): IncomingEnvelope {

@@ -64,19 +64,55 @@ export function encodeNew(
   data: object | null | undefined,
   options: EncodeNewOptions,
 ): EncodedMessage {
-  const newId = options.newId ?? uuid;
-  const job = JSON.stringify(jobOf(urn));
-  const queue = JSON.stringify(queueOf(options.queue));
-  const extension = options.meta ? extensionText(options.meta) : "";
-  const payload = toJson(dataOf(data), "/data");
-  const traceId = traceIdOf(options.traceId, newId);
-  const id = newId();
-  const text = `{"job":${job},"trace_id":${JSON.stringify(traceId)},"data":${payload}` +
-    `,"meta":{"id":${JSON.stringify(id)},"queue":${queue},"lang":"${SOURCE_LANG}"` +
-    `,"schema_version":${SCHEMA_VERSION},"created_at":${Math.trunc(options.nowMs)}${extension}}` +
-    `,"attempts":0}`;
+  const { text, id, traceId } = encodeNewText(urn, data, options);
   return { body: encodeUtf8(text), text, id, traceId };
 }
+
+/** As {@linkcode encodeNew}, without the bytes. */
+export function encodeNewText(
+  urn: string,
+  data: object | null | undefined,
+  options: EncodeNewOptions,
+): Omit<EncodedMessage, "body"> {
+  const { queue, traceId: given, meta, newId } = options;
+  const job = lastJob.of(urn);
+  const target = lastQueue.of(queue);
+  const extension = meta ? extensionText(meta) : "";
+  const payload = toJson(dataOf(data), "/data");
+  const traceId = traceIdOf(given, newId ?? uuid);
+  const id = (newId ?? uuid)();
+  // A UUID needs no escape.
+  const isUuid = newId === undefined;
+  const trace = isUuid && !given ? `"${traceId}"` : JSON.stringify(traceId);
+  const text = `{"job":${job},"trace_id":${trace},"data":${payload}` +
+    `,"meta":{"id":${isUuid ? `"${id}"` : JSON.stringify(id)},"queue":${target}${META_MIDDLE}` +
+    `${Math.trunc(options.nowMs)}${extension}},"attempts":0}`;
+  return { text, id, traceId };
+}
+
+const META_MIDDLE = `,"lang":"${SOURCE_LANG}","schema_version":${SCHEMA_VERSION},"created_at":`;
+
+/** Remembers the last text it made: a publisher mostly writes the same URN to the same queue. */
+class LastQuoted {
+  #given: string | undefined;
+  #quoted = "";
+  readonly #prepare: (given: string) => string;
+
+  constructor(prepare: (given: string) => string) {
+    this.#prepare = prepare;
+  }
+
+  of(given: string): string {
+    if (given !== this.#given) {
+      this.#quoted = JSON.stringify(this.#prepare(given));
+      this.#given = given;
+    }
+    return this.#quoted;
+  }
+}
+
+const lastJob = /* @__PURE__ */ new LastQuoted(jobOf);
+const lastQueue = /* @__PURE__ */ new LastQuoted(queueOf);
 
 /** The extension members as they follow the core ones. Contract: C51. */
 function extensionText(meta: Readonly<Record<string, unknown>>): string {

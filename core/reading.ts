@@ -66,9 +66,9 @@ export class EnvelopeReading {
    * @param body The body, bytes or text.
    * @param options How it is read.
    */
-  constructor(body: Uint8Array | string, options: ReadOptions = {}) {
+  constructor(body: Uint8Array | string, options?: ReadOptions) {
     this.body = body;
-    this.#bigint = options.bigint === true;
+    this.#bigint = options?.bigint === true;
   }
 
   /** The URN to route on; empty without an identity. Contract: C99. */
@@ -99,9 +99,9 @@ export class EnvelopeReading {
   /** Parses the whole body, the first time, and says what it is. It never throws. */
   verdict(): BodyVerdict {
     if (this.#verdict === undefined) {
-      const { route, verdict } = judge(this.body, this.#bigint);
-      this.#route = route;
-      this.#verdict = verdict;
+      const judgement = judge(this.body, this.#bigint);
+      this.#route = judgement.route;
+      this.#verdict = judgement;
     }
     return this.#verdict;
   }
@@ -131,7 +131,7 @@ export class EnvelopeReading {
  */
 export function readEnvelope(
   body: Uint8Array | string,
-  options: ReadOptions = {},
+  options?: ReadOptions,
 ): EnvelopeReading {
   return new EnvelopeReading(body, options);
 }

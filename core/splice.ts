@@ -8,7 +8,6 @@
 import { saturate } from "./attempts.ts";
 import { editText } from "./_edit.ts";
 import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
-import { BabelQueueError } from "./errors.ts";
 import { decodeUtf8, encodeUtf8 } from "./_text.ts";
 
 /** What changes on a re-emit. */
@@ -55,24 +54,9 @@ export interface Edit {
  * ```
  */
 export function reemit(body: Uint8Array, edit: Edit): Uint8Array<ArrayBuffer> {
-  if (edit.canonical === true) {
-    const end = endOfFrame(body.length, (at) => body[at]);
-    if (end > 0) {
-      const tail = encodeUtf8(frameTail(edit, () => decodeUtf8(body.subarray(end)) ?? ""));
-      const copy = new Uint8Array(end + tail.length);
-      copy.set(body.subarray(0, end));
-      copy.set(tail, end);
-      return copy;
-    }
-  }
-  const text = decodeUtf8(body);
-  if (text === null) {
-    throw new BabelQueueError(
-      "invalid_envelope",
-      "Cannot re-emit a body: the body is not valid UTF-8",
-    );
-  }
-  return encodeUtf8(editText(text, edit));
+  const start = edit.canonical === true ? countStart(body) : 0;
+  if (start > 0) return withTail(body, start, edit);
+  return encodeUtf8(editText(decodeUtf8(body), edit));
 }
 
 /**
@@ -84,11 +68,9 @@ export function reemit(body: Uint8Array, edit: Edit): Uint8Array<ArrayBuffer> {
  * @throws {BabelQueueError} `invalid_envelope` when the body is not one JSON object.
  */
 export function reemitText(body: string, edit: Edit): string {
-  if (edit.canonical === true) {
-    const end = endOfFrame(body.length, (at) => body.charCodeAt(at));
-    if (end > 0) return body.slice(0, end) + frameTail(edit, () => body.slice(end));
-  }
-  return editText(body, edit);
+  const start = edit.canonical === true ? countStartOfText(body) : 0;
+  if (start === 0) return editText(body.isWellFormed() ? body : null, edit);
+  return body.slice(0, start) + tailOf(edit, () => body.slice(start, -1));
 }
 
 /**
@@ -123,28 +105,53 @@ export function resetForRedrive(
   return { ...rest, attempts: 0 };
 }
 
-const FRAME_END = '},"attempts":';
+const COUNT_MARK = '},"attempts":';
 const MINUS = 0x2d;
 const CLOSE_OBJECT = 0x7d;
 
 /** Where the digits of `attempts` begin in a canonical body, or 0. */
-function endOfFrame(length: number, codeAt: (at: number) => number | undefined): number {
-  if (codeAt(length - 1) !== CLOSE_OBJECT) return 0;
-  let start = length - 1;
-  for (; start > 0; start--) {
-    const code = codeAt(start - 1);
-    if (code === undefined || code < 0x30 || code > 0x39) break;
-  }
-  if (codeAt(start - 1) === MINUS) start--;
-  const mark = start - FRAME_END.length;
-  for (let at = 0; at < FRAME_END.length; at++) {
-    if (codeAt(mark + at) !== FRAME_END.charCodeAt(at)) return 0;
+function countStart(body: Uint8Array): number {
+  let start = body.length - 1;
+  if (body[start] !== CLOSE_OBJECT) return 0;
+  while (isCount(body[start - 1])) start--;
+  const mark = start - COUNT_MARK.length;
+  for (let at = COUNT_MARK.length - 1; at >= 0; at--) {
+    if (body[mark + at] !== COUNT_MARK.charCodeAt(at)) return 0;
   }
   return start;
 }
 
-/** What follows the frame after an edit. */
-function frameTail({ attempts, deadLetter }: Edit, rest: () => string): string {
-  const count = attempts === undefined ? rest().slice(0, -1) : String(saturate(attempts));
+function countStartOfText(body: string): number {
+  let start = body.length - 1;
+  if (body.charCodeAt(start) !== CLOSE_OBJECT) return 0;
+  while (isCount(body.charCodeAt(start - 1))) start--;
+  return body.startsWith(COUNT_MARK, start - COUNT_MARK.length) ? start : 0;
+}
+
+function isCount(code: number | undefined): boolean {
+  return code !== undefined && (code === MINUS || (code >= 0x30 && code <= 0x39));
+}
+
+/** The body up to `start`, and an edited tail. */
+function withTail(body: Uint8Array, start: number, edit: Edit): Uint8Array<ArrayBuffer> {
+  const tail = tailOf(edit, () => decodeUtf8(body.subarray(start, -1)) ?? "");
+  if (edit.deadLetter) {
+    const bytes = encodeUtf8(tail);
+    const copy = new Uint8Array(start + bytes.length);
+    copy.set(body.subarray(0, start));
+    copy.set(bytes, start);
+    return copy;
+  }
+  // Digits and a brace; a copy of the whole body is the fastest there is.
+  const length = start + tail.length;
+  const copy = length === body.length ? new Uint8Array(body) : new Uint8Array(length);
+  if (length !== body.length) copy.set(body.subarray(0, start));
+  for (let at = 0; at < tail.length; at++) copy[start + at] = tail.charCodeAt(at);
+  return copy;
+}
+
+/** What follows the mark after an edit. */
+function tailOf({ attempts, deadLetter }: Edit, old: () => string): string {
+  const count = attempts === undefined ? old() : String(saturate(attempts));
   return deadLetter ? `${count},"dead_letter":${JSON.stringify(deadLetter)}}` : `${count}}`;
 }

@@ -50,7 +50,13 @@ export class Reporter {
     }
   }
 
-  settled(held: Held, verdict: Verdict, cause: SettleCause): void {
+  /** How a settle was answered. */
+  answered(held: Held, verdict: Verdict, cause: SettleCause, answer: "settled" | "expired"): void {
+    if (answer === "expired") this.#emit({ level: "warn", type: "expired", ...held.subject() });
+    else this.#settled(held, verdict, cause);
+  }
+
+  #settled(held: Held, verdict: Verdict, cause: SettleCause): void {
     switch (verdict.kind) {
       case "ack":
         if (cause === "handled") return;
@@ -99,10 +105,6 @@ export class Reporter {
     }
   }
 
-  expired(held: Held): void {
-    this.#emit({ level: "warn", type: "expired", ...held.subject() });
-  }
-
   leaseLost(held: Held, error?: Error): void {
     this.#emit({
       level: "warn",
@@ -113,7 +115,7 @@ export class Reporter {
   }
 
   handedOutTwice(held: Held): void {
-    this.warn("transport", "a receive handed out a delivery that is in hand already", held);
+    this.warn("transport", "a receive handed out the same delivery twice", held);
   }
 
   lateResult(held: Held): void {

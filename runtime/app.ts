@@ -80,6 +80,7 @@ export class BabelQueue implements AsyncDisposable {
   readonly #middlewares: Middleware[] = [];
   readonly #crew: Crew;
   #closing: Promise<void> | undefined;
+  #closed = false;
 
   /**
    * Makes an App; nothing is opened yet.
@@ -325,7 +326,11 @@ export class BabelQueue implements AsyncDisposable {
    */
   health(): Health {
     const { state, queues } = this.#crew.health();
-    return { state: this.#closing ? "closed" : state, connected: this.#connection.up, queues };
+    return {
+      state: this.#closed ? "closed" : this.#closing ? "stopping" : state,
+      connected: this.#connection.up,
+      queues,
+    };
   }
 
   /**
@@ -347,6 +352,7 @@ export class BabelQueue implements AsyncDisposable {
     abort.abort();
     this.#publisher.close();
     this.#deadlines.close();
+    this.#closed = true;
     if (!inTime) this.#hub.emit({ level: "error", type: "shutdownTimedOut", unfinished: 0 });
     this.#hub.close();
     if (inTime) await closing;

@@ -7,7 +7,6 @@ export class Crew {
   readonly #env: WorkerEnvironment;
   readonly #workers: Map<string, Worker> = new Map();
   readonly #runs: Set<Promise<unknown>> = new Set();
-  #stopping = 0;
   #closed = false;
 
   constructor(env: WorkerEnvironment) {
@@ -67,10 +66,8 @@ export class Crew {
 
   /** Ends the work of all, within `shutdownTimeoutMs`. */
   async stop(): Promise<void> {
-    this.#stopping++;
     for (const worker of this.#workers.values()) worker.stop(this.#env.options.shutdownTimeoutMs);
     await Promise.allSettled(this.#runs);
-    this.#stopping--;
   }
 
   /** As `stop`, and nobody is hired any more. */
@@ -82,8 +79,9 @@ export class Crew {
   /** How they are doing. */
   health(): Pick<Health, "queues"> & { readonly state: "idle" | "working" | "stopping" } {
     const queues = [...this.#workers.values()].map((worker) => worker.health());
-    const state = this.#stopping > 0 ? "stopping" : queues.length > 0 ? "working" : "idle";
-    return { state, queues };
+    if (queues.length === 0) return { state: "idle", queues };
+    const stopping = queues.every(({ state }) => state === "stopping");
+    return { state: stopping ? "stopping" : "working", queues };
   }
 }
 

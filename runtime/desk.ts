@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, HandlerTimeoutError, SettleWriteError } from "../core/errors.ts";
 import type { Deadlines } from "./_deadlines.ts";
-import type { Held, SettleCause } from "./_held.ts";
+import { Held, type SettleCause } from "./_held.ts";
 import { Reporter } from "./_reporter.ts";
 import { decide, type Outcome } from "./decide.ts";
 import { type Dispatch, examine } from "./examine.ts";
@@ -51,6 +51,8 @@ export class Desk {
   readonly #inHand: Map<Delivery, Held> = new Map();
   readonly #ready: Held[] = [];
   readonly #holding: Set<Held> = new Set();
+  /** Every delivery that ever came, so that one handed out twice is told from a new one. */
+  readonly #admitted: WeakSet<Delivery> = new WeakSet();
   readonly #lostEarly: WeakMap<Delivery, Error> = new WeakMap();
   readonly #subscriptions: WeakMap<Held, Subscription> = new WeakMap();
   #working = 0;
@@ -58,7 +60,7 @@ export class Desk {
   #lateResults = 0;
   #ended = false;
 
-  /** `wake` is called in the same tick in which a slot became free or the last delivery left. */
+  /** `wake` is called when a slot became free or the last delivery left. */
   constructor(env: DeskEnvironment, concurrency: number, wake: () => void) {
     this.#env = env;
     this.#concurrency = concurrency;
@@ -92,16 +94,34 @@ export class Desk {
 
   /** Takes a delivery in; after the end of intake it goes straight back. */
   admit(held: Held, subscription: Subscription): void {
-    if (this.#inHand.has(held.delivery)) {
+    if (this.#admitted.has(held.delivery)) {
       held.lease?.stop();
       return this.#report.handedOutTwice(held);
     }
+    this.#admitted.add(held.delivery);
     this.#inHand.set(held.delivery, held);
     this.#subscriptions.set(held, subscription);
     const lost = this.#lostEarly.get(held.delivery);
     if (lost) this.leaseLost(held, lost);
     else if (this.#ended) this.#conclude(held, { kind: "shutdown" });
     else this.#ready.push(held);
+  }
+
+  /** Gives back what a receive that hung beyond the end brings, as far as it can still be settled. */
+  giveBackLate(delivery: Delivery, subscription: Subscription): void {
+    const { clock, transport } = this.#env;
+    if (this.#admitted.has(delivery)) return;
+    this.#admitted.add(delivery);
+    const held = new Held(delivery);
+    const lost = this.#lostEarly.get(delivery);
+    if (lost || (delivery.leaseUntilMs ?? Infinity) <= clock.now()) {
+      return this.#report.leaseLost(held, lost);
+    }
+    const verdict: Verdict = { kind: transport.policy.shutdown };
+    subscription.settle(delivery, verdict).then(
+      (answer) => this.#report.answered(held, verdict, "shutdown", answer),
+      (error) => this.#report.settleFailed(held, error),
+    );
   }
 
   /** Starts what waits, as far as slots are free. */
@@ -294,8 +314,7 @@ export class Desk {
     }
     answer.then((result) => {
       if (!ended()) return;
-      if (result === "expired") this.#report.expired(held);
-      else this.#report.settled(held, verdict, cause);
+      this.#report.answered(held, verdict, cause, result);
       this.#leave(held);
       this.#wake();
     }, failed);

@@ -111,6 +111,7 @@ export class EventHub {
   readonly #callback: ((event: BabelQueueEvent) => void) | undefined;
   readonly #readers: Set<EventReader> = new Set();
   #lost = 0;
+  #closed = false;
 
   /** @param callback Called with every event; what it throws is ignored. */
   constructor(callback?: (event: BabelQueueEvent) => void) {
@@ -130,23 +131,31 @@ export class EventHub {
     }
     for (const reader of this.#readers) reader.push(event);
     try {
-      this.#callback?.(event);
+      const result: unknown = this.#callback?.(event);
+      // An async function is a callback too, and nobody else would see it reject.
+      if (result instanceof Promise) result.catch((error) => this.#broken(error));
     } catch (error) {
-      // A broken listener must not stop the worker; it is told once, not once a message.
-      if (this.#lost++ === 0) console.warn("BabelQueue: the onEvent callback threw", error);
+      this.#broken(error);
     }
   }
 
-  /** @returns An iterator over the events from now on; it ends on `close`. */
+  /** @returns An iterator over the events from now on; it ends on `close`, and at once after it. */
   read(): AsyncIterableIterator<BabelQueueEvent> {
     const reader: EventReader = new EventReader(() => this.#readers.delete(reader));
-    this.#readers.add(reader);
+    if (this.#closed) reader.end();
+    else this.#readers.add(reader);
     return reader;
   }
 
   /** Ends every iterator. */
   close(): void {
+    this.#closed = true;
     for (const reader of [...this.#readers]) reader.end();
+  }
+
+  /** A broken listener must not stop the worker; it is told once, not once a message. */
+  #broken(error: unknown): void {
+    if (this.#lost++ === 0) console.warn("BabelQueue: the onEvent callback threw", error);
   }
 }
 
@@ -209,9 +218,9 @@ export function describeEvent(event: BabelQueueEvent): string {
 }
 
 function describeValue(value: unknown): string {
-  if (value instanceof Error) return `${value.name}: ${value.message}`;
-  if (typeof value === "string") return value;
   try {
+    if (value instanceof Error) return `${String(value.name)}: ${String(value.message)}`;
+    if (typeof value === "string") return value;
     return JSON.stringify(value) ?? String(value);
   } catch {
     return "unprintable";

@@ -63,7 +63,7 @@ export function examine(held: Held, on: Examination): Dispatch | Outcome {
   held.metaQueue = reading.metaQueue;
   held.canonical = body.canonical;
   held.reconciled = reconcile(reading.attempts, counting);
-  report(held, body, reading.urn, on);
+  report(held, body, reading.urn, route, on);
   if (route === undefined) return { kind: "unknownUrn", error: new UnknownUrnError(urn, queue) };
   held.maxAttempts = route.maxAttempts;
   return { kind: "dispatch", route, body };
@@ -84,7 +84,13 @@ function poisonCause(body: BodyVerdict, on: Examination): string | null {
   return null;
 }
 
-function report(held: Held, body: BodyVerdict, ownUrn: string, on: Examination): void {
+function report(
+  held: Held,
+  body: BodyVerdict,
+  ownUrn: string,
+  route: Route | undefined,
+  on: Examination,
+): void {
   if (held.urn !== ownUrn) {
     on.warn("route_mismatch", `routed on '${held.urn}', the body says '${ownUrn}'`, held);
   }
@@ -93,7 +99,7 @@ function report(held: Held, body: BodyVerdict, ownUrn: string, on: Examination):
     const members = body.missing.join(", ");
     on.warn("incomplete_envelope", `handled although these are missing: ${members}`, held);
   }
-  if (body.inexactIntegers) {
+  if (route?.bigint === false && body.inexactIntegers) {
     const text =
       "data holds integers beyond 2^53, which are rounded; the handler option 'bigint' " +
       "gives them exactly";

@@ -55,7 +55,9 @@ export class Worker {
   #promised = 0;
   #taken = 0;
   #failures = 0;
-  #backingOff = false;
+  /** Back-offs under way; two lanes can fail one after the other. */
+  #backOffs = 0;
+  #woken = false;
   #over = false;
   #lastPollAtMs: number | null = null;
   #lastError: Error | null = null;
@@ -71,7 +73,7 @@ export class Worker {
     this.#end = { resolve, reject };
     this.#deadlines = new Deadlines(env.clock);
     const desk = { ...env, deadlines: this.#deadlines };
-    this.#desk = new Desk(desk, options.concurrency, () => this.#pump());
+    this.#desk = new Desk(desk, options.concurrency, () => this.#wake());
   }
 
   /** The queue it works on. */
@@ -126,7 +128,7 @@ export class Worker {
       queue: this.#options.queue,
       state: this.#intake.signal.aborted
         ? "stopping"
-        : this.#backingOff
+        : this.#backOffs > 0
         ? "backing_off"
         : this.#subscription
         ? "working"
@@ -178,11 +180,25 @@ export class Worker {
     }
   }
 
+  /**
+   * Pumps once for all that ends in this turn: a batch's handlers end one promise job after another,
+   * and one receive for all their slots is worth more than a receive for the first.
+   */
+  #wake(): void {
+    if (this.#woken) return;
+    this.#woken = true;
+    queueMicrotask(() => {
+      this.#woken = false;
+      this.#pump();
+    });
+  }
+
   #pump(): void {
     const subscription = this.#subscription;
-    if (subscription === undefined || this.#backingOff || this.#over) return;
+    if (subscription === undefined || this.#over) return;
     this.#desk.startReady();
-    while (!this.#intake.signal.aborted && this.#receives < subscription.lanes) {
+    const intake = this.#intake.signal;
+    while (!intake.aborted && this.#backOffs === 0 && this.#receives < subscription.lanes) {
       const budget = (this.#options.maxMessages ?? Infinity) - this.#taken;
       const free = Math.min(this.#desk.free, budget) - this.#promised;
       if (free <= 0) break;
@@ -229,12 +245,9 @@ export class Worker {
   }
 
   #take(subscription: Subscription, deliveries: readonly Delivery[]): void {
-    const { clock, transport } = this.#env;
+    const { clock } = this.#env;
     if (this.#over) {
-      // A receive that hung beyond the end: what it brings can only be given back.
-      for (const delivery of deliveries) {
-        subscription.settle(delivery, { kind: transport.policy.shutdown }).catch(() => {});
-      }
+      for (const delivery of deliveries) this.#desk.giveBackLate(delivery, subscription);
       return;
     }
     this.#taken += deliveries.length;
@@ -277,9 +290,9 @@ export class Worker {
       error: cause,
       backOffMs: waitMs,
     });
-    this.#backingOff = true;
+    this.#backOffs++;
     await clock.sleep(waitMs, this.#intake.signal);
-    this.#backingOff = false;
+    this.#backOffs--;
   }
 
   /** Ends the run once intake has ended and nothing is in hand. */

@@ -198,6 +198,11 @@ test("Heap gives the smallest first, whatever was removed from its middle", () =
         if (item === undefined || !left.delete(item)) continue;
         heap.remove(item);
         assert.equal(item.heapIndex, -1);
+        heap.values().forEach((each, at, values) => {
+          const parent = values[(at - 1) >> 1] ?? each;
+          const later = parent.rank - each.rank || parent.order - each.order;
+          assert(later <= 0, "no item is before its parent");
+        });
       }
       const sorted = [...left].sort((a, b) => a.rank - b.rank || a.order - b.order);
       assert.equal(heap.size, sorted.length);

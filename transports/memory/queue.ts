@@ -74,7 +74,6 @@ export class MemoryQueue {
     const message = from === this.#ready ? this.#ready.shift()! : this.#returned.pop()!;
     message.rank = leaseUntilMs;
     this.#leased.push(message);
-    this.#changed(leaseUntilMs);
     return message;
   }
 
@@ -183,6 +182,10 @@ export class MemoryQueue {
     }
   }
 
+  /**
+   * Wakes whoever waits past a time at which there is a message. A new lease wakes nobody: the message
+   * it is on woke everybody when it came, and they look at the leases before they wait again.
+   */
   #changed(atMs: number): void {
     for (const waiter of this.#waiters) {
       if (atMs >= waiter.untilMs) continue;

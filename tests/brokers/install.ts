@@ -1,0 +1,35 @@
+/**
+ * Installs what the tests need beside Node and npm: `deno run -A tests/brokers/install.ts redis`.
+ * Redis and Laravel come by `apt-get` and need root; Valkey and the Python SDK go into a cache folder.
+ * Without a name everything is installed.
+ *
+ * @module
+ */
+
+import process from "node:process";
+import { laravel } from "../interop/laravel.ts";
+import { python } from "../interop/python.ts";
+import { redisProgram } from "./_redis_program.ts";
+
+const FIND = new Map<string, () => Promise<unknown>>([
+  ["redis", () => redisProgram("redis", true)],
+  ["valkey", () => redisProgram("valkey", true)],
+  ["laravel", () => laravel(true)],
+  ["python", () => python()],
+]);
+
+const names = process.argv.slice(2);
+for (const name of names.length === 0 ? FIND.keys() : names) {
+  const find = FIND.get(name);
+  if (find === undefined) {
+    console.error(`Cannot install '${name}': choose of ${[...FIND.keys()].join(", ")}`);
+    process.exit(2);
+  }
+  try {
+    await find();
+    console.log(`${name}: ok`);
+  } catch (error) {
+    console.error(`${name}: ${(error as Error).message}`);
+    process.exitCode = 1;
+  }
+}

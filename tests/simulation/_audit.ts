@@ -1,0 +1,88 @@
+import type { Handed } from "./_handed.ts";
+import type { Process, Run } from "./_process.ts";
+
+/** After this time without an answer the worker may count on none, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+/** A run that ended must not have had anything in hand that it could still settle. */
+export function ended(process: Process, run: Run, error: unknown): void {
+  const { world, transport, name } = process;
+  const { time, log } = world;
+  const mine = transport.subscriptions.filter((subscription) =>
+    subscription.bornAtMs >= run.sinceMs && subscription.endedAtMs === Infinity
+  );
+  for (const subscription of mine) subscription.endedAtMs = time.nowMs;
+  const handed = mine.flatMap((subscription) => subscription.handed);
+  // What a receive brings that was given up comes on top.
+  const exact = !world.faults.knows("receive hangs") && !world.faults.knows("receive late");
+  if (handed.length > run.maxMessages && exact) {
+    log.broken("consume keeps its maximum", `${name}: ${handed.length} of ${run.maxMessages}`);
+  }
+  const late = run.call.bound?.reached ?? false;
+  if (late || error !== undefined) return;
+  for (const one of handed) {
+    if (one.held(time.nowMs)) log.broken("no end with a message in hand", `${name}: ${one}`);
+    const open = one.settles.some(({ answer, atMs }) =>
+      answer === "none" && time.nowMs < atMs + PATIENCE_MS
+    );
+    if (open) log.broken("no end with a settle under way", `${name}: ${one}`);
+  }
+}
+
+/** After `close()` nothing of the App may be left. */
+export function closedClean(process: Process): void {
+  const { name, clock, calls, signals, world, app } = process;
+  const { log } = world;
+  if (clock.sleeping > 0) log.broken("no timer after close", `${name}: ${clock.sleeping}`);
+  for (const { label } of calls.open) log.broken("no promise after close", `${name}: ${label}`);
+  const listeners = signals.reduce((sum, signal) => sum + signal.listeners, 0);
+  if (listeners > 0) log.broken("no listener after close", `${name}: ${listeners}`);
+  process.publishing.afterClose(world.plan.queues[0]!);
+  const { state, queues } = app.health();
+  if (state !== "closed" || queues.length > 0) {
+    log.broken("health tells the end", `${name}: ${state}, ${queues.length} queues`);
+  }
+}
+
+/** At the end of the history nothing may be left of an App that was closed, whatever happened since. */
+export function stillClean({ name, clock, calls, world }: Process): void {
+  if (clock.sleeping > 0) world.log.broken("no timer after close", `${name}: ${clock.sleeping}`);
+  for (const { label } of calls.open) {
+    world.log.broken("no promise after close", `${name}: ${label}`);
+  }
+}
+
+/** Events that say how a delivery ended. */
+const ENDS: readonly string[] = [
+  "dropped",
+  "retried",
+  "released",
+  "returned",
+  "left",
+  "deadLettered",
+  "expired",
+  "settleFailed",
+  "leaseLost",
+];
+
+/** Every end of a delivery is told once; only what shutdown left unfinished may be told as a number. */
+export function everyEndTold(process: Process): void {
+  const { events, unfinished, transport, name, world, broken } = process;
+  const told = ENDS.reduce((sum, type) => sum + (events.get(type) ?? 0), 0);
+  const ends = transport.subscriptions.flatMap((subscription) => subscription.handed.map(endsOf));
+  const least = ends.reduce((sum, { least }) => sum + least, 0);
+  const most = ends.reduce((sum, { most }) => sum + most, 0);
+  const detail = `${name}: ${told} told, ${unfinished} unfinished, of ${least} to ${most}`;
+  if (told > most) world.log.broken("an end is told once", detail);
+  if (told + unfinished < least && !broken) world.log.broken("every end is told", detail);
+}
+
+function endsOf(handed: Handed): { least: number; most: number } {
+  // What comes after the end of the run is given back without a word.
+  if (handed.late) return { least: 0, most: 1 };
+  const last = handed.settles.at(-1);
+  const silent = last?.handled && last.answer === "settled";
+  // `handled` was told when the handler returned; a late answer to the settle may be told too.
+  if (silent) return { least: 0, most: last.answeredAtMs >= last.atMs + PATIENCE_MS ? 1 : 0 };
+  return { least: 1, most: 1 };
+}

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { settledWithin } from "./_back_off.ts";
+import { settledWithin } from "./_waits.ts";
 import { Deadlines } from "./_deadlines.ts";
 import { startWarnings } from "./_start_warnings.ts";
 import { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { abortable, backOffMs } from "./_back_off.ts";
+import { abortable, backOffMs } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import type { EventHub } from "./events.ts";
 import type { Transport, TransportEvent } from "./transport.ts";

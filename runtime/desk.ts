@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, HandlerTimeoutError, SettleWriteError } from "../core/errors.ts";
+import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import { Held, type SettleCause } from "./_held.ts";
 import { Reporter } from "./_reporter.ts";
@@ -118,7 +119,7 @@ export class Desk {
       return this.#report.leaseLost(held, lost);
     }
     const verdict: Verdict = { kind: transport.policy.shutdown };
-    subscription.settle(delivery, verdict).then(
+    issue(() => subscription.settle(delivery, verdict)).then(
       (answer) => this.#report.answered(held, verdict, "shutdown", answer),
       (error) => this.#report.settleFailed(held, error),
     );
@@ -306,13 +307,8 @@ export class Desk {
       this.#leave(held);
       this.#wake();
     };
-    let answer: Promise<"settled" | "expired">;
-    try {
-      answer = this.#subscriptions.get(held)!.settle(held.delivery, verdict);
-    } catch (error) {
-      return failed(error);
-    }
-    answer.then((result) => {
+    const subscription = this.#subscriptions.get(held)!;
+    issue(() => subscription.settle(held.delivery, verdict)).then((result) => {
       if (!ended()) return;
       this.#report.answered(held, verdict, cause, result);
       this.#leave(held);

@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { issue } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
 import type { Delivery, Subscription } from "./transport.ts";
 
@@ -82,13 +83,7 @@ export class LeaseKeeper {
       if (this.over) this.#lose(error instanceof Error ? error : new Error(String(error)));
       else this.start();
     };
-    let answer: Promise<number | null>;
-    try {
-      answer = this.#subscription.extend!(this.#delivery);
-    } catch (error) {
-      return failed(error);
-    }
-    answer.then((untilMs) => {
+    issue(() => this.#subscription.extend!(this.#delivery)).then((untilMs) => {
       if (turn !== this.#turn) return;
       if (untilMs === null) return this.#lose();
       this.#untilMs = this.#measured(untilMs);

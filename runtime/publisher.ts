@@ -13,7 +13,7 @@ import {
   PublishUncertainError,
 } from "../core/errors.ts";
 import { sanitizeHeaders } from "../core/headers.ts";
-import { abortable } from "./_back_off.ts";
+import { abortable } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
 import type { Connection } from "./connection.ts";
 import { type MessageDefinition, validate } from "./message.ts";

@@ -1,5 +1,5 @@
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { abortable, backOffMs } from "./_back_off.ts";
+import { abortable, backOffMs } from "./_waits.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
 import { LeaseKeeper } from "./lease.ts";
@@ -234,6 +234,7 @@ export class Worker {
     try {
       answer = subscription.receive(max, waitMs);
     } catch (error) {
+      // Before the other lane is asked.
       return failed(error);
     }
     answer.then((deliveries) => {

@@ -9,6 +9,15 @@ export function backOffMs(failures: number, random: number): number {
   return full * (1 - random / 2);
 }
 
+/** Makes a call at once, and a rejection of what it throws by itself. */
+export function issue<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** Waits for `promise`, at most until `signal` is aborted; then rejects with what `reason` gives. The promise's own late rejection is swallowed. */
 export function abortable<T>(
   promise: Promise<T>,

@@ -50,7 +50,7 @@ export class Crew {
     for (const worker of workers) this.#workers.set(worker.queue, worker);
     const queues = workers.map((worker) => worker.queue);
     hub.emit({ level: "info", type: "started", queues });
-    const runs = workers.map((worker) => worker.run().catch((error) => (stop(), fail(error))));
+    const runs = workers.map((worker) => worker.run(stop));
     const ended = Promise.allSettled(runs);
     this.#runs.add(ended);
     if (signal?.aborted) stop();
@@ -83,8 +83,4 @@ export class Crew {
     const stopping = queues.every(({ state }) => state === "stopping");
     return { state: stopping ? "stopping" : "working", queues };
   }
-}
-
-function fail(error: unknown): never {
-  throw error;
 }

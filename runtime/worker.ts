@@ -62,6 +62,7 @@ export class Worker {
   #lastPollAtMs: number | null = null;
   #lastError: Error | null = null;
   #fatal: Error | undefined;
+  #onFatal: (() => void) | undefined;
 
   constructor(env: WorkerEnvironment, options: WorkerOptions) {
     this.#env = env;
@@ -89,9 +90,11 @@ export class Worker {
   /**
    * Works until stopped, or until the queue is empty where that was asked for.
    *
+   * @param onFatal Called as soon as a fatal error ends the work, before what is in flight is settled.
    * @throws {Error} what the transport called fatal.
    */
-  async run(): Promise<void> {
+  async run(onFatal: () => void): Promise<void> {
+    this.#onFatal = onFatal;
     try {
       await this.#subscribe();
       if (this.#subscription && !this.#intake.signal.aborted) this.#pump();
@@ -280,6 +283,7 @@ export class Worker {
     const closed = cause instanceof BabelQueueError && cause.code === "closed";
     if (closed || (cause instanceof ConnectionError && cause.fatal)) {
       this.#fatal = cause;
+      this.#onFatal?.();
       return this.stop(options.shutdownTimeoutMs);
     }
     if (this.#intake.signal.aborted) return this.#settleUp();

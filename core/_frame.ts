@@ -8,7 +8,7 @@
 
 import { isBlank } from "./blank.ts";
 import type { Route } from "./_route.ts";
-import { decodeWindow, ownText } from "./_text.ts";
+import { decodeWindow } from "./_text.ts";
 
 // A string's characters that stand for themselves: neither quote, backslash nor control character.
 // An identity and a trace id that may be blank are left to the long way.
@@ -24,10 +24,11 @@ const JOB_TO_TRACE = '","trace_id":"'.length;
 const TRACE_TO_DATA = '","data":'.length;
 const ID_TO_QUEUE = '","queue":"'.length;
 const QUEUE_TO_LANG = '","lang":"'.length;
+const COLON = 0x3a;
 const LANG_TO_CREATED = '","schema_version":1,"created_at":'.length;
 
-/** From the head to the end of a body whose `data` is short. */
-const NEAR = 384;
+/** A tail with a UUID and a queue of up to 64 characters is no longer. */
+const USUAL_TAIL = 240;
 
 /** A text up to this length is kept whole rather than cut to its head and tail. */
 const SHORT_TEXT = 4096;
@@ -39,49 +40,50 @@ const SHORT_BYTES = 1024;
 const HEAD_WINDOW = 512;
 const TAIL_WINDOW = 768;
 
-/** What stands around the `data` of a canonical envelope. The fields are cut out when they are read. */
+/**
+ * What stands around the `data` of a canonical envelope. It keeps the head and the tail, and cuts a
+ * field out when it is read.
+ */
 export class Frame implements Route {
   /** Where `data` begins, counted from the start of the text. */
   readonly dataStart: number;
   /** Where `data` ends, counted back from the end of the text. */
   readonly dataTail: number;
-  readonly #head: string;
-  readonly #tail: string;
+  /** `attempts` as in the body. */
+  readonly envelopeAttempts: number;
+  readonly #text: string;
 
-  constructor(head: string, dataStart: number, tail: string, dataTail: number) {
+  /**
+   * @param text A text that begins with the head and ends with the tail.
+   * @param dataStart Where `data` begins.
+   * @param dataTail Where `data` ends, counted back from the end.
+   */
+  constructor(text: string, dataStart: number, dataTail: number) {
+    this.#text = text;
     this.dataStart = dataStart;
     this.dataTail = dataTail;
-    this.#head = head;
-    this.#tail = tail;
+    // Looking at the characters also makes a copy of a text put together from two parts of a body,
+    // which would be kept whole by them.
+    let start = text.length - 1;
+    while (text.charCodeAt(start - 1) !== COLON) start--;
+    this.envelopeAttempts = Number(text.slice(start, -1));
   }
 
   get urn(): string {
-    return this.#head.slice(JOB_START, this.#head.indexOf('"', JOB_START));
+    return this.#text.slice(JOB_START, this.#text.indexOf('"', JOB_START));
   }
 
   get traceId(): string {
-    const jobEnd = this.#head.indexOf('"', JOB_START);
-    return this.#head.slice(jobEnd + JOB_TO_TRACE, this.dataStart - TRACE_TO_DATA);
+    const jobEnd = this.#text.indexOf('"', JOB_START);
+    return this.#text.slice(jobEnd + JOB_TO_TRACE, this.dataStart - TRACE_TO_DATA);
   }
 
   get messageId(): string {
-    const start = this.#idStart();
-    return this.#tail.slice(start, this.#tail.indexOf('"', start));
+    return this.#until('"', this.#idStart());
   }
 
   get queue(): string {
-    const start = this.#queueStart();
-    return this.#tail.slice(start, this.#tail.indexOf('"', start));
-  }
-
-  get lang(): string {
-    const start = this.#langStart();
-    return this.#tail.slice(start, this.#tail.indexOf('"', start));
-  }
-
-  get createdAt(): number {
-    const start = this.#tail.indexOf('"', this.#langStart()) + LANG_TO_CREATED;
-    return Number(this.#tail.slice(start, this.#tail.indexOf("}", start)));
+    return this.#until('"', this.#queueStart());
   }
 
   get metaQueue(): string | null {
@@ -89,9 +91,13 @@ export class Frame implements Route {
     return isBlank(queue) ? null : queue;
   }
 
-  /** `attempts` as in the body. */
-  get envelopeAttempts(): number {
-    return Number(this.#tail.slice(this.#tail.lastIndexOf(":") + 1, -1));
+  get lang(): string {
+    return this.#until('"', this.#langStart());
+  }
+
+  get createdAt(): number {
+    const langEnd = this.#text.indexOf('"', this.#langStart());
+    return Number(this.#until("}", langEnd + LANG_TO_CREATED));
   }
 
   get attempts(): number {
@@ -99,32 +105,33 @@ export class Frame implements Route {
     return envelopeAttempts > 0 ? envelopeAttempts : 0;
   }
 
+  #until(mark: string, start: number): string {
+    return this.#text.slice(start, this.#text.indexOf(mark, start));
+  }
+
   #idStart(): number {
-    return this.#tail.length - this.dataTail + TAIL_MARK.length;
+    return this.#text.length - this.dataTail + TAIL_MARK.length;
   }
 
   #queueStart(): number {
-    return this.#tail.indexOf('"', this.#idStart()) + ID_TO_QUEUE;
+    return this.#text.indexOf('"', this.#idStart()) + ID_TO_QUEUE;
   }
 
   #langStart(): number {
-    return this.#tail.indexOf('"', this.#queueStart()) + QUEUE_TO_LANG;
+    return this.#text.indexOf('"', this.#queueStart()) + QUEUE_TO_LANG;
   }
 }
 
 /** The frame of a text, or null. */
 export function frameOfText(text: string): Frame | null {
   const dataStart = endOfHead(text);
-  const tailStart = dataStart < 0 ? -1 : startOfTail(text, dataStart);
+  if (dataStart < 0) return null;
+  const tailStart = startOfTail(text, dataStart);
   if (tailStart < 0) return null;
-  const dataTail = text.length - tailStart;
-  if (text.length <= SHORT_TEXT) return new Frame(text, dataStart, text, dataTail);
-  return new Frame(
-    ownText(text.slice(0, dataStart)),
-    dataStart,
-    ownText(text.slice(tailStart)),
-    dataTail,
-  );
+  const around = text.length <= SHORT_TEXT
+    ? text
+    : text.slice(0, dataStart) + text.slice(tailStart);
+  return new Frame(around, dataStart, text.length - tailStart);
 }
 
 /** The frame of bytes that may not be valid UTF-8, or null. Its offsets count characters. */
@@ -136,10 +143,10 @@ export function frameOfBytes(bytes: Uint8Array): Frame | null {
   const tail = isLong ? decodeWindow(bytes.subarray(-TAIL_WINDOW)) : head;
   const tailStart = startOfTail(tail, isLong ? 0 : dataStart);
   if (tailStart < 0) return null;
-  // A replacement character may stand for a byte that is no UTF-8, or for half a character at a cut.
-  if (head.includes("\uFFFD") && head.slice(0, dataStart).includes("\uFFFD")) return null;
-  if (tail.includes("\uFFFD") && tail.slice(tailStart).includes("\uFFFD")) return null;
-  return new Frame(head, dataStart, tail, tail.length - tailStart);
+  const around = isLong ? head.slice(0, dataStart) + tail.slice(tailStart) : head;
+  // It may stand for a byte that is no UTF-8.
+  if (around.includes("\uFFFD")) return null;
+  return new Frame(around, dataStart, tail.length - tailStart);
 }
 
 /** Where `data` begins in a text with a canonical head, or -1. */
@@ -150,11 +157,9 @@ function endOfHead(text: string): number {
 
 /** Where the members after `data` begin, with the comma, in a text with a canonical tail; or -1. */
 function startOfTail(text: string, from: number): number {
-  // The mark is hardly ever inside `data` too, and where that is short, looking forwards is faster.
-  if (text.length - from <= NEAR) {
-    const first = text.indexOf(TAIL_MARK, from);
-    if (first < 0 || isTail(text, first)) return first;
-  }
+  // Where the tail is of usual length, looking forwards is the faster way.
+  const near = text.indexOf(TAIL_MARK, Math.max(from, text.length - USUAL_TAIL));
+  if (near >= 0 && isTail(text, near)) return near;
   const last = text.lastIndexOf(TAIL_MARK);
   return last >= 0 && isTail(text, last) ? last : -1;
 }

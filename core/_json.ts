@@ -27,11 +27,12 @@ export function toJson(value: unknown, pointer: string): string | undefined {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    const hasBigint = check(value, pointer);
-    if (!hasBigint) {
-      throw new BabelQueueError("invalid_data", `Cannot encode ${pointer || "the envelope"}`, {
-        cause,
-      });
+    if (!hasBigint(value, pointer)) {
+      throw new BabelQueueError(
+        "invalid_data",
+        `Cannot encode ${pointer || "the envelope"}: JSON.stringify threw`,
+        { cause },
+      );
     }
     return JSON.stringify(value, writeBigint);
   }
@@ -78,6 +79,16 @@ function isPlain(value: unknown, depth: number): boolean {
   return !(value instanceof Number);
 }
 
+/** Whether a value that could not be written holds a `bigint` and nothing worse. */
+function hasBigint(value: unknown, pointer: string): boolean {
+  try {
+    return check(value, pointer);
+  } catch (error) {
+    if (error instanceof BabelQueueError) throw error;
+    return false;
+  }
+}
+
 function writeBigint(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? (JSON as unknown as RawJson).rawJSON(String(value)) : value;
 }
@@ -94,7 +105,7 @@ interface Level {
 function check(root: unknown, pointer: string): boolean {
   const levels: Level[] = [];
   const above = new Set<object>();
-  let hasBigint = false;
+  let found = false;
   const path = (): string =>
     pointer + levels.map(({ keys, next }) => `/${escape(keys[next - 1] ?? "")}`).join("");
   const refuse = (what: string): never => {
@@ -109,7 +120,7 @@ function check(root: unknown, pointer: string): boolean {
         return;
       case "bigint":
         if (!Number.isFinite(Number(value))) refuse("the bigint is beyond the range of a double");
-        hasBigint = true;
+        found = true;
         return;
       case "function":
       case "symbol":
@@ -137,7 +148,7 @@ function check(root: unknown, pointer: string): boolean {
       visit((level.value as Record<string, unknown>)[key], key, level.isArray);
     }
   }
-  return hasBigint;
+  return found;
 }
 
 function levelOf(value: object): Level {

@@ -4,7 +4,7 @@ import { identityOf, isIdentity, own } from "./_fold.ts";
 import { frameOfBytes, frameOfText } from "./_frame.ts";
 import { integerOf, lastMember, layoutOf, metaSpan, stringOf } from "./_layout.ts";
 import type { ObjectSpan } from "./_scan.ts";
-import { decodeUtf8 } from "./_text.ts";
+import { textOf } from "./_text.ts";
 
 /** The routing fields of a body. */
 export interface Route {
@@ -28,9 +28,10 @@ export const NO_ROUTE: Route = Object.freeze({
 export function routeOf(body: Uint8Array | string): Route {
   const frame = typeof body === "string" ? frameOfText(body) : frameOfBytes(body);
   if (frame !== null) return frame;
-  const text = typeof body === "string" ? body : decodeUtf8(body);
-  const root = text === null ? "" : layoutOf(text);
-  return text === null || typeof root === "string" ? NO_ROUTE : routeOfLayout(text, root);
+  const text = textOf(body);
+  if (text === null) return NO_ROUTE;
+  const root = layoutOf(text);
+  return typeof root === "string" ? NO_ROUTE : routeOfLayout(text, root);
 }
 
 /** The routing fields of any other envelope. */

@@ -4,12 +4,12 @@ const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** Decodes UTF-8, a BOM included; null when the bytes are not valid UTF-8. Contract: C66. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
-  // The lenient decoder is much the faster one, and only a replacement character needs a second look.
-  const text = lenient.decode(bytes);
-  if (!text.includes("\uFFFD")) return text;
   try {
-    return strict.decode(bytes);
+    // The lenient decoder is much the faster one; only a replacement character needs a second look.
+    const text = lenient.decode(bytes);
+    return text.includes("\uFFFD") ? strict.decode(bytes) : text;
   } catch {
+    // Not UTF-8, or longer than the engine's longest string.
     return null;
   }
 }
@@ -24,8 +24,9 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text);
 }
 
-/** Copies a text, so that a part of a body does not keep the whole body in memory. */
-export function ownText(part: string): string {
-  // The engines keep a slice as a view of its parent; a slice of a new text only holds that one.
-  return (" " + part).slice(1);
+/** The text of a body, or null when it has none. */
+export function textOf(body: Uint8Array | string): string | null {
+  if (typeof body !== "string") return decodeUtf8(body);
+  // An unpaired surrogate has no UTF-8 form, so a text that holds one was never a body.
+  return body.isWellFormed() ? body : null;
 }

@@ -184,13 +184,13 @@ function make(
   const newId = options.newId ?? uuid;
   const job = jobOf(urn);
   if (options.meta) checkExtensions(options.meta);
-  const payload = { ...dataOf(data) } as JsonObject;
+  const payload = dataOf(data);
   toJson(payload, "/data");
   const trace_id = traceIdOf(options.traceId, newId);
   return {
     job,
     trace_id,
-    data: payload,
+    data: { ...payload } as JsonObject,
     meta: {
       id: newId(),
       queue: queueOf(options.queue),

@@ -6,6 +6,7 @@
 
 import { saturate } from "./attempts.ts";
 import { systemClock } from "./clock.ts";
+import { messageOf, typeNameOf } from "./thrown.ts";
 import { SOURCE_LANG } from "./_contract.ts";
 import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
 
@@ -80,16 +81,15 @@ export function annotate<E extends IncomingEnvelope>(
 ): Omit<E, "dead_letter"> & { readonly dead_letter: DeadLetter } {
   const { dead_letter: _, ...rest } = envelope;
   const own = envelope["attempts"];
-  const block: DeadLetter = {
+  const dead_letter = block({
     reason,
     error: options.error ?? null,
     exception: options.exception ?? null,
-    failed_at: options.failedAtMs ?? systemClock.now(),
-    original_queue: originalQueue,
-    attempts: saturate(options.attempts ?? (typeof own === "number" ? own : 0)),
-    lang: SOURCE_LANG,
-  };
-  return { ...rest, dead_letter: block } as Omit<E, "dead_letter"> & {
+    originalQueue,
+    attempts: options.attempts ?? (typeof own === "number" ? own : 0),
+    failedAtMs: options.failedAtMs ?? systemClock.now(),
+  });
+  return { ...rest, dead_letter } as Omit<E, "dead_letter"> & {
     readonly dead_letter: DeadLetter;
   };
 }
@@ -102,44 +102,29 @@ export function annotate<E extends IncomingEnvelope>(
  * @returns The block; `error` and `exception` are null only for an `error` of null.
  */
 export function deadLetterBlock(options: DeadLetterOptions): DeadLetter {
-  const { error, reason, originalQueue, attempts, failedAtMs } = options;
+  const { error } = options;
+  return block({
+    ...options,
+    error: error === null ? null : messageOf(error),
+    exception: error === null ? null : typeNameOf(error),
+  });
+}
+
+/** What every block is made from. */
+interface Block extends Omit<DeadLetterOptions, "error"> {
+  readonly error: string | null;
+  readonly exception: string | null;
+}
+
+/** The block, members in the order of the wire; unpaired surrogates become U+FFFD. Contract: C101. */
+export function block(of: Block): DeadLetter {
   return {
-    reason,
-    error: error === null ? null : messageOf(error).toWellFormed(),
-    exception: error === null ? null : typeNameOf(error).toWellFormed(),
-    failed_at: failedAtMs,
-    original_queue: originalQueue.toWellFormed(),
-    attempts: saturate(attempts),
+    reason: of.reason,
+    error: of.error?.toWellFormed() ?? null,
+    exception: of.exception?.toWellFormed() ?? null,
+    failed_at: of.failedAtMs,
+    original_queue: of.originalQueue.toWellFormed(),
+    attempts: saturate(of.attempts),
     lang: SOURCE_LANG,
   };
-}
-
-/** The message of an error, or the text of anything else that was thrown. */
-function messageOf(thrown: unknown): string {
-  const message = attempt(() => (thrown as { message?: unknown }).message);
-  if (isObject(thrown) && typeof message === "string") return message;
-  return attempt(() => String(thrown)) ?? attempt(() => Object.prototype.toString.call(thrown)) ??
-    "unknown error";
-}
-
-/** The name of an error's type, or of the type of anything else that was thrown. */
-function typeNameOf(thrown: unknown): string {
-  if (!isObject(thrown)) return typeof thrown;
-  const name = attempt(() => (thrown as { name?: unknown }).name);
-  if (typeof name === "string" && name !== "") return name;
-  const constructed = attempt(() => (thrown.constructor as { name?: unknown }).name);
-  return typeof constructed === "string" && constructed !== "" ? constructed : "Object";
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
-}
-
-/** Runs code of whoever threw: getters, `toString`, proxies. */
-function attempt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
 }

@@ -74,45 +74,53 @@ export function encodeNewText(
   data: object | null | undefined,
   options: EncodeNewOptions,
 ): Omit<EncodedMessage, "body"> {
-  const { queue, traceId: given, meta, newId } = options;
-  const job = lastJob.of(urn);
-  const target = lastQueue.of(queue);
+  const { traceId: given, meta, newId = uuid } = options;
+  const head = lastHead.of(urn);
+  const middle = lastMiddle.of(options.queue);
   const extension = meta ? extensionText(meta) : "";
   const payload = toJson(dataOf(data), "/data");
-  const traceId = traceIdOf(given, newId ?? uuid);
-  const id = (newId ?? uuid)();
+  const traceId = traceIdOf(given, newId);
+  const id = newId();
   // A UUID needs no escape.
-  const isUuid = newId === undefined;
-  const trace = isUuid && !given ? `"${traceId}"` : JSON.stringify(traceId);
-  const text = `{"job":${job},"trace_id":${trace},"data":${payload}` +
-    `,"meta":{"id":${isUuid ? `"${id}"` : JSON.stringify(id)},"queue":${target}${META_MIDDLE}` +
-    `${Math.trunc(options.nowMs)}${extension}},"attempts":0}`;
+  const trace = given || newId !== uuid ? escaped(traceId) : traceId;
+  const own = newId === uuid ? id : escaped(id);
+  const createdAt = Math.trunc(options.nowMs);
+  const text = `${head}${trace}","data":${payload},"meta":{"id":"${own}${middle}${createdAt}` +
+    `${extension}},"attempts":0}`;
   return { text, id, traceId };
 }
 
-const META_MIDDLE = `,"lang":"${SOURCE_LANG}","schema_version":${SCHEMA_VERSION},"created_at":`;
+/** A string as it stands between its quotes. */
+function escaped(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
 
 /** Remembers the last text it made: a publisher mostly writes the same URN to the same queue. */
-class LastQuoted {
-  #given: string | undefined;
-  #quoted = "";
-  readonly #prepare: (given: string) => string;
+class LastText {
+  #given: string | null = null;
+  #text = "";
+  readonly #make: (given: string) => string;
 
-  constructor(prepare: (given: string) => string) {
-    this.#prepare = prepare;
+  constructor(make: (given: string) => string) {
+    this.#make = make;
   }
 
   of(given: string): string {
     if (given !== this.#given) {
-      this.#quoted = JSON.stringify(this.#prepare(given));
+      this.#text = this.#make(given);
       this.#given = given;
     }
-    return this.#quoted;
+    return this.#text;
   }
 }
 
-const lastJob = /* @__PURE__ */ new LastQuoted(jobOf);
-const lastQueue = /* @__PURE__ */ new LastQuoted(queueOf);
+const lastHead = /* @__PURE__ */ new LastText((urn) =>
+  `{"job":${JSON.stringify(jobOf(urn))},"trace_id":"`
+);
+const lastMiddle = /* @__PURE__ */ new LastText((queue) =>
+  `","queue":${JSON.stringify(queueOf(queue))},"lang":"${SOURCE_LANG}"` +
+  `,"schema_version":${SCHEMA_VERSION},"created_at":`
+);
 
 /** The extension members as they follow the core ones. Contract: C51. */
 function extensionText(meta: Readonly<Record<string, unknown>>): string {

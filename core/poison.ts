@@ -6,8 +6,7 @@
  */
 
 import { toBase64 } from "./_base64.ts";
-import { SOURCE_LANG } from "./_contract.ts";
-import { saturate } from "./attempts.ts";
+import { block } from "./dead_letter.ts";
 import type { DeadLetter } from "./envelope.ts";
 import { lastMember, layoutOf } from "./_layout.ts";
 import type { ObjectSpan } from "./_scan.ts";
@@ -32,15 +31,12 @@ export interface PoisonOptions {
  * @returns The block.
  */
 export function poisonBlock(options: PoisonOptions): DeadLetter {
-  return {
+  return block({
     reason: "poison",
-    error: `Undecodable BabelQueue body: ${options.cause}`.toWellFormed(),
+    error: `Undecodable BabelQueue body: ${options.cause}`,
     exception: "BabelQueueError",
-    failed_at: options.failedAtMs,
-    original_queue: options.originalQueue.toWellFormed(),
-    attempts: saturate(options.attempts),
-    lang: SOURCE_LANG,
-  };
+    ...options,
+  });
 }
 
 /**

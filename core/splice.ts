@@ -8,7 +8,7 @@
 import { saturate } from "./attempts.ts";
 import { editText } from "./_edit.ts";
 import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
-import { decodeUtf8, encodeUtf8 } from "./_text.ts";
+import { decodeUtf8, encodeUtf8, textOf } from "./_text.ts";
 
 /** What changes on a re-emit. */
 export interface Edit {
@@ -56,7 +56,7 @@ export interface Edit {
 export function reemit(body: Uint8Array, edit: Edit): Uint8Array<ArrayBuffer> {
   const start = edit.canonical === true ? countStart(body) : 0;
   if (start > 0) return withTail(body, start, edit);
-  return encodeUtf8(editText(decodeUtf8(body), edit));
+  return encodeUtf8(editText(textOf(body), edit));
 }
 
 /**
@@ -69,7 +69,7 @@ export function reemit(body: Uint8Array, edit: Edit): Uint8Array<ArrayBuffer> {
  */
 export function reemitText(body: string, edit: Edit): string {
   const start = edit.canonical === true ? countStartOfText(body) : 0;
-  if (start === 0) return editText(body.isWellFormed() ? body : null, edit);
+  if (start === 0) return editText(textOf(body), edit);
   return body.slice(0, start) + tailOf(edit, () => body.slice(start, -1));
 }
 

@@ -70,7 +70,8 @@ export class Deadlines {
     const sleep = new AbortController();
     this.#sleep = sleep;
     this.#wakeAtMs = Math.min(atMs, now + LONGEST_SLEEP_MS);
-    this.#clock.sleep(this.#wakeAtMs - now, sleep.signal).then(() => {
+    // Whole milliseconds, as timers have them: a fraction could be lost in adding it to a large number.
+    this.#clock.sleep(Math.ceil(this.#wakeAtMs - now), sleep.signal).then(() => {
       if (this.#sleep === sleep) this.#wake();
     });
   }

@@ -1,7 +1,7 @@
 import type { EventSubject } from "./events.ts";
 import type { LeaseKeeper } from "./lease.ts";
 import type { Deadline } from "./_deadlines.ts";
-import type { Delivery } from "./transport.ts";
+import type { Delivery, Subscription } from "./transport.ts";
 
 /** Where a delivery stands in the worker. Each one goes forward only. */
 export type HeldState = "ready" | "working" | "holding" | "settling" | "gone";
@@ -9,6 +9,8 @@ export type HeldState = "ready" | "working" | "holding" | "settling" | "gone";
 /** A delivery in the worker's hands, from receive until it is settled or lost. */
 export class Held {
   readonly delivery: Delivery;
+  /** Where it came from and goes back to. */
+  readonly subscription: Subscription;
   /** Set right after construction, since the keeper reports back to this delivery. */
   lease: LeaseKeeper | undefined;
   state: HeldState = "ready";
@@ -32,8 +34,9 @@ export class Held {
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
 
-  constructor(delivery: Delivery) {
+  constructor(delivery: Delivery, subscription: Subscription) {
     this.delivery = delivery;
+    this.subscription = subscription;
   }
 
   /** The handler's signal, made when it is first asked for. */

@@ -1,3 +1,4 @@
+import { asError } from "../core/thrown.ts";
 import type { SettleWriteError } from "../core/errors.ts";
 import { describeVersion } from "../core/gate.ts";
 import type { Held, SettleCause } from "./_held.ts";
@@ -13,11 +14,12 @@ const LARGEST_MEMORY = 10_000;
 export class Reporter {
   readonly #hub: EventHub;
   readonly #counts: Counts;
-  readonly #warned: Set<string> = new Set();
+  readonly #said: Set<string>;
 
-  constructor(hub: EventHub, counts: Counts) {
+  constructor(hub: EventHub, counts: Counts, said: Set<string>) {
     this.#hub = hub;
     this.#counts = counts;
+    this.#said = said;
   }
 
   outcome(held: Held, outcome: Outcome, durationMs: number): void {
@@ -127,7 +129,7 @@ export class Reporter {
   }
 
   settleFailed(held: Held, error: unknown): void {
-    const cause = error instanceof Error ? error : new Error(String(error));
+    const cause = asError(error);
     this.#emit({ level: "error", type: "settleFailed", error: cause, ...held.subject() });
   }
 
@@ -152,8 +154,8 @@ export class Reporter {
 
   #once(code: WarningCode, key: string, message: string, held: Held): void {
     const seen = `${code} ${key}`;
-    if (this.#warned.has(seen)) return;
-    if (this.#warned.size < LARGEST_MEMORY) this.#warned.add(seen);
+    if (this.#said.has(seen)) return;
+    if (this.#said.size < LARGEST_MEMORY) this.#said.add(seen);
     this.warn(code, message, held);
   }
 

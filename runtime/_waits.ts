@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import type { Deadlines } from "./_deadlines.ts";
 
 const FIRST_MS = 100;
 const LONGEST_MS = 30_000;
@@ -30,6 +31,47 @@ export function abortable<T>(
     else signal.addEventListener("abort", abort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
+}
+
+/** What bounds a call. */
+export interface Bounds {
+  readonly deadlines: Deadlines;
+  /** Longest wait, in milliseconds. */
+  readonly ms: number;
+  /** What ends the wait early. */
+  readonly signals: readonly (AbortSignal | undefined)[];
+}
+
+/** A signal that says when bounds are over; `end` takes the deadline and the listeners back. */
+export function limit(
+  { deadlines, ms, signals }: Bounds,
+): { readonly signal: AbortSignal; end(): void } {
+  const over = new AbortController();
+  const abort = (): void => over.abort();
+  const deadline = deadlines.add(ms, abort);
+  for (const signal of signals) {
+    if (signal?.aborted) abort();
+    else signal?.addEventListener("abort", abort, { once: true });
+  }
+  const end = (): void => {
+    deadlines.remove(deadline);
+    for (const signal of signals) signal?.removeEventListener("abort", abort);
+  };
+  return { signal: over.signal, end };
+}
+
+/** Makes a call and waits for it within bounds; when they are over it rejects with what `reason` gives. The call is told by its signal. */
+export async function bounded<T>(
+  bounds: Bounds,
+  call: (signal: AbortSignal) => Promise<T>,
+  reason: () => Error,
+): Promise<T> {
+  const { signal, end } = limit(bounds);
+  try {
+    return await abortable(issue(() => call(signal)), signal, reason);
+  } finally {
+    end();
+  }
 }
 
 /** Waits for `promise` at most `ms` milliseconds; whether it ended in time. Never rejects. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { settledWithin } from "./_waits.ts";
+import { limit, settledWithin } from "./_waits.ts";
 import { Deadlines } from "./_deadlines.ts";
 import { startWarnings } from "./_start_warnings.ts";
 import { Connection } from "./connection.ts";
@@ -15,13 +15,8 @@ import type { Health } from "./health.ts";
 import { BabelQueueError } from "../core/errors.ts";
 import type { JsonObject } from "../core/envelope.ts";
 import type { MessageDefinition } from "./message.ts";
-import {
-  type BabelQueueOptions,
-  checkOptions,
-  type ResolvedOptions,
-  resolveOptions,
-  signalCheck,
-} from "./options.ts";
+import { abortSignal, checkOptions } from "./option_checks.ts";
+import { type BabelQueueOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import {
   Publisher,
   type PublishItem,
@@ -77,6 +72,8 @@ export class BabelQueue implements AsyncDisposable {
   readonly #deadlines: Deadlines;
   readonly #publisher: Publisher;
   readonly #router: Router = new Router();
+  /** What was said once already, in the whole life of the App. */
+  readonly #said: Set<string> = new Set();
   readonly #middlewares: Middleware[] = [];
   readonly #crew: Crew;
   #closing: Promise<void> | undefined;
@@ -112,6 +109,7 @@ export class BabelQueue implements AsyncDisposable {
       hub: this.#hub,
       router: this.#router,
       connection: this.#connection,
+      said: this.#said,
       runner: {
         middlewares: this.#middlewares,
         publish: this.#publisher.publish.bind(this.#publisher),
@@ -127,18 +125,13 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {ConnectionError} what the last try met; at once when trying again cannot help.
    */
   async connect(options: SignalOptions = {}): Promise<void> {
-    checkOptions(options, { signal: signalCheck });
-    const ended = new AbortController();
-    const end = (): void => ended.abort();
-    const deadline = this.#deadlines.add(CONNECT_TIMEOUT_MS, end);
-    options.signal?.addEventListener("abort", end, { once: true });
-    if (options.signal?.aborted) end();
-    try {
-      await this.#connection.ready(ended.signal);
-    } finally {
-      this.#deadlines.remove(deadline);
-      options.signal?.removeEventListener("abort", end);
-    }
+    checkOptions(options, { signal: abortSignal });
+    const { signal, end } = limit({
+      deadlines: this.#deadlines,
+      ms: CONNECT_TIMEOUT_MS,
+      signals: [options.signal],
+    });
+    await this.#connection.ready(signal).finally(end);
   }
 
   /**
@@ -347,8 +340,9 @@ export class BabelQueue implements AsyncDisposable {
     const { endsAtMs } = planShutdown(clock.elapsed(), shutdownTimeoutMs);
     await this.#crew.close();
     const abort = new AbortController();
-    const closing = this.#connection.close(abort.signal);
-    const inTime = await settledWithin(closing, Math.max(0, endsAtMs - clock.elapsed()), clock);
+    const leftMs = Math.max(0, endsAtMs - clock.elapsed());
+    const closing = this.#connection.close(abort.signal, leftMs);
+    const inTime = await settledWithin(closing, leftMs, clock);
     abort.abort();
     this.#publisher.close();
     this.#deadlines.close();

@@ -1,6 +1,7 @@
+import { asError } from "../core/thrown.ts";
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { abortable, backOffMs } from "./_waits.ts";
+import { abortable, backOffMs, bounded, issue, settledWithin } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import type { EventHub } from "./events.ts";
 import type { Transport, TransportEvent } from "./transport.ts";
@@ -17,6 +18,8 @@ export class Connection {
   readonly #deadlines: Deadlines;
   readonly #closing: AbortController = new AbortController();
   #opening: Promise<void> | null = null;
+  /** Every call of `open` without an answer, those that were given up included. */
+  readonly #unanswered: Set<Promise<void>> = new Set();
   #opened = false;
   #up = false;
 
@@ -56,7 +59,7 @@ export class Connection {
    */
   async ready(signal: AbortSignal): Promise<void> {
     for (let failures = 1; !this.#opened; failures++) {
-      this.#refuseClosed();
+      this.refuseClosed();
       let last: Error;
       const waitEnds = AbortSignal.any([signal, this.#closing.signal]);
       try {
@@ -66,9 +69,11 @@ export class Connection {
           ));
         break;
       } catch (error) {
-        last = error instanceof Error ? error : new Error(String(error));
+        last = asError(error);
       }
-      this.#refuseClosed();
+      this.refuseClosed();
+      // An older attempt may have succeeded meanwhile, and this one was refused because of it.
+      if (this.#opened) break;
       if (last instanceof ConnectionError && last.fatal) throw last;
       if (!signal.aborted) {
         this.#hub.emit({ level: "warn", type: "disconnected", error: last });
@@ -76,14 +81,16 @@ export class Connection {
       }
       if (signal.aborted) throw last;
     }
-    this.#refuseClosed();
+    this.refuseClosed();
   }
 
-  /** Ends every wait and disconnects; `signal` bounds it. */
-  async close(signal: AbortSignal): Promise<void> {
+  /** Ends every wait and disconnects within `leftMs`, at the end of which `signal` is aborted. */
+  async close(signal: AbortSignal, leftMs: number): Promise<void> {
     this.#closing.abort();
     // An open that is under way still owns a half-made connection: it ends first.
-    await this.#opening?.catch(() => {});
+    if (this.#unanswered.size > 0 && leftMs > 0) {
+      await settledWithin(Promise.allSettled(this.#unanswered), leftMs / 2, this.#clock);
+    }
     this.#up = false;
     await this.#transport.close({ signal });
   }
@@ -100,25 +107,27 @@ export class Connection {
       bytes: (length: number): Uint8Array => crypto.getRandomValues(new Uint8Array(length)),
       emit: (event: TransportEvent): void => this.#report(event),
     };
-    const ended = new AbortController();
-    const end = (): void => ended.abort();
-    const patience = this.#deadlines.add(OPEN_PATIENCE_MS, end);
-    this.#closing.signal.addEventListener("abort", end, { once: true });
-    // An attempt that was given up and succeeds all the same is as good as the next one.
-    const opening = this.#transport.open(context, { signal: ended.signal }).then(() => {
+    const bounds = {
+      deadlines: this.#deadlines,
+      ms: OPEN_PATIENCE_MS,
+      signals: [this.#closing.signal],
+    };
+    await bounded(
+      bounds,
+      (signal) => this.#adopt(issue(() => this.#transport.open(context, { signal }))),
+      () => new ConnectionError(`Cannot connect to '${this.#transport.name}': no answer in time`),
+    );
+  }
+
+  /** An attempt that was given up and succeeds all the same is as good as the next one. */
+  #adopt(opening: Promise<void>): Promise<void> {
+    const answered = opening.then(() => {
+      if (this.closed) return;
       this.#opened = true;
       this.#report({ type: "connected" });
-    });
-    try {
-      await abortable(
-        opening,
-        ended.signal,
-        () => new ConnectionError(`Cannot connect to '${this.#transport.name}': no answer in time`),
-      );
-    } finally {
-      this.#deadlines.remove(patience);
-      this.#closing.signal.removeEventListener("abort", end);
-    }
+    }).finally(() => this.#unanswered.delete(answered));
+    this.#unanswered.add(answered);
+    return answered;
   }
 
   #report(event: TransportEvent): void {
@@ -138,7 +147,8 @@ export class Connection {
     );
   }
 
-  #refuseClosed(): void {
+  /** @throws {BabelQueueError} `closed` once `close` was called. */
+  refuseClosed(): void {
     if (this.closed) {
       throw new BabelQueueError(
         "closed",

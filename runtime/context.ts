@@ -50,7 +50,7 @@ export interface HandlerContext {
 /** Handles one message. Returning acknowledges it, throwing takes the failure route. */
 export type Handler<Data = JsonObject> = (data: Data, ctx: HandlerContext) => unknown;
 
-/** Wraps every handler; `next` runs the rest, ends when the handler does and rejects with what it threw. */
+/** Wraps every handler and the schema before it; `next` runs the rest, ends when the handler does and rejects with what it threw. */
 export type Middleware = (ctx: HandlerContext, next: () => Promise<void>) => unknown;
 
 /** What a {@linkcode MessageContext} is made from. */
@@ -116,8 +116,8 @@ export class MessageContext implements HandlerContext {
     options: PublishOptions = {},
   ): Promise<string> {
     return this.#parts.publish(message as MessageDefinition<unknown, unknown>, data, {
-      traceId: this.#parts.traceId,
       ...options,
+      traceId: options.traceId ?? this.#parts.traceId,
     });
   }
 

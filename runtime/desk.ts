@@ -4,7 +4,7 @@ import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import { Held, type SettleCause } from "./_held.ts";
 import { Reporter } from "./_reporter.ts";
-import { decide, type Outcome } from "./decide.ts";
+import { decide, type Decision, type Outcome } from "./decide.ts";
 import { type Dispatch, examine } from "./examine.ts";
 import type { EventHub } from "./events.ts";
 import { type HandlerRunner, runHandler } from "./handler.ts";
@@ -27,6 +27,8 @@ export interface DeskEnvironment {
   readonly hub: EventHub;
   readonly router: Router;
   readonly runner: HandlerRunner;
+  /** What was said once already. */
+  readonly said: Set<string>;
 }
 
 /** What became of messages, counted. */
@@ -55,7 +57,6 @@ export class Desk {
   /** Every delivery that ever came, so that one handed out twice is told from a new one. */
   readonly #admitted: WeakSet<Delivery> = new WeakSet();
   readonly #lostEarly: WeakMap<Delivery, Error> = new WeakMap();
-  readonly #subscriptions: WeakMap<Held, Subscription> = new WeakMap();
   #working = 0;
   #settling = 0;
   #lateResults = 0;
@@ -67,7 +68,7 @@ export class Desk {
     this.#concurrency = concurrency;
     this.#largestSettling = concurrency + (env.options.prefetch ?? concurrency);
     this.#wake = wake;
-    this.#report = new Reporter(env.hub, this.counts);
+    this.#report = new Reporter(env.hub, this.counts, env.said);
   }
 
   /** Handler slots that nothing waits for. */
@@ -94,14 +95,13 @@ export class Desk {
   }
 
   /** Takes a delivery in; after the end of intake it goes straight back. */
-  admit(held: Held, subscription: Subscription): void {
+  admit(held: Held): void {
     if (this.#admitted.has(held.delivery)) {
       held.lease?.stop();
       return this.#report.handedOutTwice(held);
     }
     this.#admitted.add(held.delivery);
     this.#inHand.set(held.delivery, held);
-    this.#subscriptions.set(held, subscription);
     const lost = this.#lostEarly.get(held.delivery);
     if (lost) this.leaseLost(held, lost);
     else if (this.#ended) this.#conclude(held, { kind: "shutdown" });
@@ -110,15 +110,15 @@ export class Desk {
 
   /** Gives back what a receive that hung beyond the end brings, as far as it can still be settled. */
   giveBackLate(delivery: Delivery, subscription: Subscription): void {
-    const { clock, transport } = this.#env;
+    const { clock } = this.#env;
     if (this.#admitted.has(delivery)) return;
     this.#admitted.add(delivery);
-    const held = new Held(delivery);
+    const held = new Held(delivery, subscription);
     const lost = this.#lostEarly.get(delivery);
     if (lost || (delivery.leaseUntilMs ?? Infinity) <= clock.now()) {
       return this.#report.leaseLost(held, lost);
     }
-    const verdict: Verdict = { kind: transport.policy.shutdown };
+    const { verdict } = this.#decide(held, { kind: "shutdown" });
     issue(() => subscription.settle(delivery, verdict)).then(
       (answer) => this.#report.answered(held, verdict, "shutdown", answer),
       (error) => this.#report.settleFailed(held, error),
@@ -226,32 +226,33 @@ export class Desk {
   }
 
   #conclude(held: Held, outcome: Outcome): void {
-    const { options, transport, clock } = this.#env;
-    this.#report.outcome(held, outcome, clock.elapsed() - held.startedAtMs);
+    this.#report.outcome(held, outcome, this.#env.clock.elapsed() - held.startedAtMs);
     const cause = causeOf(outcome);
-    let decision;
+    let decision: Decision;
     try {
-      decision = decide(
-        outcome,
-        {
-          queue: held.delivery.queue,
-          body: held.delivery.body,
-          metaQueue: held.metaQueue,
-          reconciled: held.reconciled,
-          canonical: held.canonical,
-          nowMs: clock.now(),
-          random: options.random(),
-        },
-        transport.policy,
-        withCap(options, held.maxAttempts),
-      );
+      decision = this.#decide(held, outcome);
     } catch (error) {
       // A record that cannot be made must not lose the message: it goes back as it is.
       this.#report.settleFailed(held, error);
-      decision = { verdict: { kind: "return" } as const, holdMs: 0 };
+      decision = this.#decide(held, { kind: "shutdown" });
     }
     if (decision.requestedMs !== undefined) this.#report.delayCut(decision.requestedMs, held);
     this.#holdThenSettle(held, decision.verdict, decision.holdMs, cause);
+  }
+
+  #decide(held: Held, outcome: Outcome): Decision {
+    const { options, transport, clock } = this.#env;
+    const { delivery, metaQueue, reconciled, canonical } = held;
+    const subject = {
+      queue: delivery.queue,
+      body: delivery.body,
+      metaQueue,
+      reconciled,
+      canonical,
+      nowMs: clock.now(),
+      random: options.random(),
+    };
+    return decide(outcome, subject, transport.policy, withCap(options, held.maxAttempts));
   }
 
   #holdThenSettle(held: Held, verdict: Verdict, holdMs: number, cause: SettleCause): void {
@@ -307,8 +308,7 @@ export class Desk {
       this.#leave(held);
       this.#wake();
     };
-    const subscription = this.#subscriptions.get(held)!;
-    issue(() => subscription.settle(held.delivery, verdict)).then((result) => {
+    issue(() => held.subscription.settle(held.delivery, verdict)).then((result) => {
       if (!ended()) return;
       this.#report.answered(held, verdict, cause, result);
       this.#leave(held);

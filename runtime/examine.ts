@@ -1,6 +1,6 @@
 import { reconcile } from "../core/attempts.ts";
 import { isBlank, trimAscii } from "../core/blank.ts";
-import type { Envelope, EnvelopeWarning } from "../core/envelope.ts";
+import type { Envelope } from "../core/envelope.ts";
 import { UnknownUrnError } from "../core/errors.ts";
 import { versionGate } from "../core/gate.ts";
 import { type BodyVerdict, readEnvelope } from "../core/reading.ts";
@@ -56,7 +56,9 @@ export function examine(held: Held, on: Examination): Dispatch | Outcome {
   // Only now: a second `job` behind `data` is seen by the verdict alone, and the last one counts.
   const urn = urnOf(delivery.route, reading.urn);
   const route = on.router.find(urn, queue);
-  if (route?.bigint) body = readEnvelope(bytes, { bigint: true }).verdict();
+  if (route?.bigint && body.inexactIntegers) {
+    body = readEnvelope(bytes, { bigint: true }).verdict();
+  }
   held.urn = urn;
   held.messageId = reading.messageId;
   held.traceId = reading.traceId ?? uuid();
@@ -94,7 +96,7 @@ function report(
   if (held.urn !== ownUrn) {
     on.warn("route_mismatch", `routed on '${held.urn}', the body says '${ownUrn}'`, held);
   }
-  for (const warning of body.warnings) on.warn(codeOf(warning), warning.message, held);
+  for (const warning of body.warnings) on.warn(warning.code, warning.message, held);
   if (body.missing.length > 0) {
     const members = body.missing.join(", ");
     on.warn("incomplete_envelope", `handled although these are missing: ${members}`, held);
@@ -105,10 +107,6 @@ function report(
       "gives them exactly";
     on.warnOnce("inexact_integers", text, held);
   }
-}
-
-function codeOf(warning: EnvelopeWarning): WarningCode {
-  return warning.code;
 }
 
 /** The envelope as a handler sees it: what is missing reads as C48a says. */

@@ -32,10 +32,12 @@ export async function runHandler(
     signal: () => held.signal(),
     publish: runner.publish,
   });
-  const data: unknown = definition === undefined
-    ? body.data
-    : await validate(definition, body.data);
-  const run = (): unknown => (handler as Handler<unknown>)(data, ctx);
+  const run = async (): Promise<void> => {
+    const data: unknown = definition === undefined
+      ? body.data
+      : await validate(definition, body.data);
+    await (handler as Handler<unknown>)(data, ctx);
+  };
   if (runner.middlewares.length === 0) await run();
   else await runChain(runner.middlewares, ctx, run);
 }

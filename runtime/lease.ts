@@ -1,3 +1,4 @@
+import { asError } from "../core/thrown.ts";
 import type { Clock } from "../core/clock.ts";
 import { issue } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
@@ -80,7 +81,7 @@ export class LeaseKeeper {
     });
     const failed = (error: unknown): void => {
       if (turn !== this.#turn) return;
-      if (this.over) this.#lose(error instanceof Error ? error : new Error(String(error)));
+      if (this.over) this.#lose(asError(error));
       else this.start();
     };
     issue(() => this.#subscription.extend!(this.#delivery)).then((untilMs) => {

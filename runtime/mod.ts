@@ -24,13 +24,18 @@ export {
   type StandardSchema,
 } from "./message.ts";
 export {
-  type BabelQueueOptions,
+  abortSignal,
+  callable,
   checkOptions,
+  duration,
+  flag,
+  integer,
+  oneOf,
   type OptionCheck,
   refuseOption,
-  type RetryOptions,
-  type UnknownUrnStrategy,
-} from "./options.ts";
+  text,
+} from "./option_checks.ts";
+export type { BabelQueueOptions, RetryOptions, UnknownUrnStrategy } from "./options.ts";
 export type { OffRoute, RetryDelay, SettlementPolicy } from "./policy.ts";
 export type {
   MessageOptions,

@@ -5,8 +5,18 @@
  */
 
 import { type Clock, systemClock, systemRandom } from "../core/clock.ts";
-import { BabelQueueError } from "../core/errors.ts";
 import type { BabelQueueEvent } from "./events.ts";
+import {
+  callable,
+  checkOptions,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  type OptionCheck,
+  refuseOption,
+  text,
+} from "./option_checks.ts";
 
 /** What happens to a message whose URN has no handler. Contract: C144–C147. */
 export type UnknownUrnStrategy = "fail" | "delete" | "release" | "dead_letter";
@@ -56,7 +66,7 @@ export interface BabelQueueOptions {
   readonly queue?: string;
   /**
    * What happens to a message whose URN has no handler. Only an explicit value is read for poison
-   * and version-gated messages.
+   * and version-gated messages. `dead_letter` switches on dead-lettering for every failure.
    *
    * @default {"fail"}
    */
@@ -69,7 +79,7 @@ export interface BabelQueueOptions {
   readonly maxAttempts?: number;
   /**
    * Whether messages that failed for good are written to a dead-letter queue. Off, they are dropped
-   * and reported.
+   * and reported, unless `deadLetterQueue` is a name or `onUnknownUrn` is `dead_letter`. Contract: G30.
    *
    * @default {false}
    */
@@ -182,59 +192,6 @@ export interface ResolvedOptions {
   readonly random: () => number;
 }
 
-/** Checks one option's value; throws `invalid_option`. */
-export type OptionCheck = (name: string, value: unknown) => void;
-
-const LARGEST = Number.MAX_SAFE_INTEGER;
-
-/**
- * Refuses an option's value.
- *
- * @param name The option.
- * @param value What was given.
- * @param bound What it must be.
- * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
- */
-export function refuseOption(name: string, value: unknown, bound: string): never {
-  throw new BabelQueueError(
-    "invalid_option",
-    `Cannot set option '${name}' to ${describe(value)}: it must be ${bound}`,
-  );
-}
-
-function describe(value: unknown): string {
-  if (typeof value === "string") return `'${value}'`;
-  if (typeof value === "object" && value !== null) {
-    return Array.isArray(value) ? "an array" : "an object";
-  }
-  if (typeof value === "function") return "a function";
-  return String(value);
-}
-
-const integer = (min: number): OptionCheck => (name, value) => {
-  if (!Number.isSafeInteger(value) || (value as number) < min) {
-    refuseOption(name, value, `an integer from ${min} to ${LARGEST}`);
-  }
-};
-const duration = (min: number): OptionCheck => (name, value) => {
-  if (typeof value !== "number" || !(value >= min) || value > LARGEST) {
-    refuseOption(name, value, `a number of milliseconds from ${min} to ${LARGEST}`);
-  }
-};
-const oneOf = (...values: readonly string[]): OptionCheck => (name, value) => {
-  if (!values.includes(value as string)) refuseOption(name, value, `one of ${values.join(", ")}`);
-};
-const flag: OptionCheck = (name, value) => {
-  if (typeof value !== "boolean") refuseOption(name, value, "true or false");
-};
-const text: OptionCheck = (name, value) => {
-  if (typeof value !== "string" || value === "") {
-    refuseOption(name, value, "a string that is not empty");
-  }
-};
-const callable: OptionCheck = (name, value) => {
-  if (typeof value !== "function") refuseOption(name, value, "a function");
-};
 const textOrNull: OptionCheck = (name, value) => {
   if (value !== null) text(name, value);
 };
@@ -262,8 +219,7 @@ const RETRY_CHECKS: { readonly [K in keyof Required<RetryOptions>]: OptionCheck 
   maxHoldMs: duration(0),
 };
 
-/** One check an option; `run`, `handle` and `publish` use the same ones. */
-export const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]: OptionCheck } = {
+const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]: OptionCheck } = {
   queue: text,
   onUnknownUrn: oneOf("fail", "delete", "release", "dead_letter"),
   maxAttempts: integer(1),
@@ -282,45 +238,6 @@ export const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]:
   clock,
   random: callable,
 };
-
-/** Checks an option that is an `AbortSignal`, of this realm or another. */
-export const signalCheck: OptionCheck = (name, value) => {
-  const candidate = value as Partial<AbortSignal> | null;
-  if (
-    typeof candidate?.aborted !== "boolean" || typeof candidate.addEventListener !== "function"
-  ) {
-    refuseOption(name, value, "an AbortSignal");
-  }
-};
-
-/**
- * Checks an options object: every name known, every value in bounds. `undefined` means not set.
- *
- * @param options What was given.
- * @param checks One check a known option.
- * @param prefix Put before a name in messages.
- * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
- */
-export function checkOptions(
-  options: unknown,
-  checks: { readonly [name: string]: OptionCheck },
-  prefix: string = "",
-): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    refuseOption(prefix.replace(/\.$/, "") || "options", options, "an object");
-  }
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(checks, name)) {
-      throw new BabelQueueError(
-        "invalid_option",
-        `Cannot set option '${prefix}${name}': the options here are ${
-          Object.keys(checks).join(", ")
-        }`,
-      );
-    }
-    if (value !== undefined) checks[name]!(prefix + name, value);
-  }
-}
 
 /** `left` overridden by the members of `right` that are set. */
 function defined<T extends object>(left: T, right: Partial<T> | undefined): T {

@@ -13,29 +13,32 @@ import {
   PublishUncertainError,
 } from "../core/errors.ts";
 import { sanitizeHeaders } from "../core/headers.ts";
-import { abortable } from "./_waits.ts";
-import type { Deadline, Deadlines } from "./_deadlines.ts";
+import { asError } from "../core/thrown.ts";
+import { PublishWait } from "./_publish_wait.ts";
+import type { Deadlines } from "./_deadlines.ts";
 import type { Connection } from "./connection.ts";
 import { type MessageDefinition, validate } from "./message.ts";
 import {
+  abortSignal,
   checkOptions,
-  OPTION_CHECKS,
+  duration,
   type OptionCheck,
   refuseOption,
-  signalCheck,
-} from "./options.ts";
+  text,
+} from "./option_checks.ts";
 import type { Outgoing, PublishOutcome, Transport } from "./transport.ts";
 
 /** Options of a publish that are not about the message itself. */
 export interface SendOptions {
   /**
-   * Time until the publish fails, in milliseconds, connecting included.
+   * Time until the publish fails, in milliseconds, schema and connecting included. Nothing is sent any
+   * more once a tenth of it, at most a second, is left.
    *
    * @default {30000}
    */
   readonly timeoutMs?: number;
   /**
-   * Ends the publish early.
+   * Ends the publish early; the broker's answer is waited for a second longer.
    *
    * @default {undefined}
    */
@@ -107,9 +110,6 @@ export interface PublishRawOptions extends SendOptions {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** How long a transport may take to say what became of a publish that was called off, in milliseconds. */
-const ANSWER_GRACE_MS = 1_000;
-
 const anything: OptionCheck = () => {};
 const RAW_CHECKS = {
   key: ((name, value) => {
@@ -117,16 +117,16 @@ const RAW_CHECKS = {
       refuseOption(name, value, "a string, bytes or null");
     }
   }) as OptionCheck,
-  delayMs: OPTION_CHECKS.unknownUrnReleaseDelayMs,
+  delayMs: duration(0),
   headers: ((name, value) => {
     if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
   }) as OptionCheck,
-  timeoutMs: OPTION_CHECKS.handlerTimeoutMs,
-  signal: signalCheck,
+  timeoutMs: duration(1),
+  signal: abortSignal,
 };
 const PUBLISH_CHECKS = {
   ...RAW_CHECKS,
-  queue: OPTION_CHECKS.queue,
+  queue: text,
   traceId: ((name, value) => {
     if (typeof value !== "string") refuseOption(name, value, "a string");
   }) as OptionCheck,
@@ -148,7 +148,7 @@ export class Publisher {
   readonly #deadlines: Deadlines;
   readonly #queue: string;
   /** What ends the wait of each publish under way. */
-  readonly #underWay: Set<AbortController> = new Set();
+  readonly #underWay: Set<PublishWait> = new Set();
 
   constructor(
     transport: Transport,
@@ -171,10 +171,12 @@ export class Publisher {
     options: PublishOptions = {},
   ): Promise<string> {
     checkOptions(options, PUBLISH_CHECKS);
-    const { queue, outgoing, id } = await this.#prepare(message, data, options);
-    const [outcome] = await this.#send(queue, [outgoing], options);
-    throwUnlessConfirmed(outcome, queue);
-    return id;
+    return await this.#within(options, async (wait) => {
+      const { queue, outgoing, id } = await this.#prepare(message, data, options, wait);
+      const [outcome] = await this.#send(queue, [outgoing], wait);
+      throwUnlessConfirmed(outcome, queue);
+      return id;
+    });
   }
 
   /** Any bytes, as they are. */
@@ -184,10 +186,13 @@ export class Publisher {
     options: PublishRawOptions = {},
   ): Promise<void> {
     checkOptions(options, RAW_CHECKS);
-    OPTION_CHECKS.queue("queue", queue);
+    text("queue", queue);
     if (!(body instanceof Uint8Array)) refuseOption("body", body, "a Uint8Array");
-    const [outcome] = await this.#send(queue, [this.#outgoing(queue, body, options)], options);
-    throwUnlessConfirmed(outcome, queue);
+    const outgoing = this.#outgoing(queue, body, options);
+    await this.#within(options, async (wait) => {
+      const [outcome] = await this.#send(queue, [outgoing], wait);
+      throwUnlessConfirmed(outcome, queue);
+    });
   }
 
   /** Many messages; nothing is sent unless every one is valid. In order within a queue. */
@@ -195,48 +200,63 @@ export class Publisher {
     items: readonly PublishItem<unknown>[],
     options: SendOptions = {},
   ): Promise<string[]> {
-    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: signalCheck });
-    const prepared: Prepared[] = [];
+    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: abortSignal });
     for (const [index, item] of items.entries()) {
       checkOptions(item, ITEM_CHECKS, `items[${index}].`);
-      prepared.push(await this.#prepare(item.message, item.data, item));
     }
-    const queues = Map.groupBy(prepared.keys(), (index) => prepared[index]!.queue);
-    const results: PublishResult[] = new Array(prepared.length);
-    await Promise.all([...queues].map(async ([queue, indexes]) => {
-      const outcomes = await this.#send(queue, indexes.map((i) => prepared[i]!.outgoing), options);
-      indexes.forEach((index, at) => {
-        results[index] = { id: prepared[index]!.id, ...(outcomes[at] ?? unanswered(queue)) };
-      });
-    }));
+    const results = await this.#within(options, async (wait) => {
+      const prepared: Prepared[] = [];
+      for (const item of items) {
+        prepared.push(await this.#prepare(item.message, item.data, item, wait));
+      }
+      return await this.#sendAll(prepared, wait);
+    });
     if (results.some((result) => result.status !== "confirmed")) {
       throw new PublishManyError(results);
     }
     return results.map((result) => result.id);
   }
 
+  async #sendAll(
+    prepared: readonly Prepared[],
+    wait: PublishWait,
+  ): Promise<readonly PublishResult[]> {
+    const queues = Map.groupBy(prepared.keys(), (index) => prepared[index]!.queue);
+    const results: PublishResult[] = new Array(prepared.length);
+    await Promise.all([...queues].map(async ([queue, indexes]) => {
+      const outcomes = await this.#send(queue, indexes.map((i) => prepared[i]!.outgoing), wait);
+      indexes.forEach((index, at) => {
+        results[index] = { id: prepared[index]!.id, ...(outcomes[at] ?? unanswered(queue)) };
+      });
+    }));
+    return results;
+  }
+
   /** Ends every publish under way; what was sent and is not confirmed stays uncertain. */
   close(): void {
-    for (const giveUp of this.#underWay) giveUp.abort();
+    for (const wait of this.#underWay) wait.close();
   }
 
   async #prepare(
     message: string | MessageDefinition<unknown, unknown>,
     data: unknown,
     options: MessageOptions,
+    wait: PublishWait,
   ): Promise<Prepared> {
     const queue = options.queue ?? this.#queue;
     if (typeof message !== "string") {
-      if (typeof message?.schema !== "object" && typeof message?.schema !== "function") {
+      const isSchema = ["object", "function"].includes(typeof message?.schema);
+      if (!isSchema || typeof message.urn !== "string") {
         throw new BabelQueueError(
           "invalid_envelope",
           `Cannot publish to '${queue}': the message is neither a URN nor a definition`,
         );
       }
-      await validate(message, data);
+      await wait.before(() => validate(message, data), queue);
     }
+    const urn = typeof message === "string" ? message : message.urn;
     const { body, id } = encodeNew(
-      typeof message === "string" ? message : message.urn,
+      urn,
       data as object,
       {
         queue,
@@ -279,50 +299,35 @@ export class Publisher {
   async #send(
     queue: string,
     messages: readonly Outgoing[],
-    { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SendOptions,
+    wait: PublishWait,
   ): Promise<readonly PublishOutcome[]> {
-    const ended = new AbortController();
-    const giveUp = new AbortController();
-    const cancel = (): void => ended.abort();
-    const deadline = this.#deadlines.add(timeoutMs, cancel);
-    signal?.addEventListener("abort", cancel, { once: true });
-    if (signal?.aborted) cancel();
-    let last: Deadline | undefined;
-    this.#underWay.add(giveUp);
-    ended.signal.addEventListener("abort", () => {
-      last = this.#deadlines.add(ANSWER_GRACE_MS, () => giveUp.abort());
-    });
-    const why = (): string =>
-      signal?.aborted
-        ? "the publish was cancelled"
-        : this.#connection.closed
-        ? "the App was closed"
-        : `no confirmation within ${timeoutMs} ms`;
     let sent = false;
     try {
-      if (!this.#connection.opened || this.#connection.closed) {
-        await this.#connection.ready(ended.signal);
-      }
-      if (ended.signal.aborted) {
-        throw new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${why()}`);
-      }
+      await this.#connection.ready(wait.calledOff);
+      if (wait.calledOff.aborted) throw wait.notSent(queue);
       sent = true;
-      return await abortable(
-        this.#transport.publish(queue, messages, { signal: ended.signal }),
-        giveUp.signal,
-        () => new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${why()}`),
-      );
+      const options = { signal: wait.calledOff };
+      return await wait.sending(() => this.#transport.publish(queue, messages, options), queue);
     } catch (error) {
       const uncertain = sent && error instanceof PublishUncertainError;
       return messages.map(() => ({
         status: uncertain ? "uncertain" : "failed",
         error: asPublishError(error, queue),
       }));
+    }
+  }
+
+  /** Runs a whole publish, preparation included, within its time. */
+  async #within<T>(options: SendOptions, work: (wait: PublishWait) => Promise<T>): Promise<T> {
+    this.#connection.refuseClosed();
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
+    const wait = new PublishWait(this.#deadlines, timeoutMs, signal);
+    this.#underWay.add(wait);
+    try {
+      return await work(wait);
     } finally {
-      this.#underWay.delete(giveUp);
-      this.#deadlines.remove(deadline);
-      this.#deadlines.remove(last);
-      signal?.removeEventListener("abort", cancel);
+      this.#underWay.delete(wait);
+      wait.end();
     }
   }
 }
@@ -336,8 +341,8 @@ function unanswered(queue: string): PublishOutcome {
 
 function asPublishError(error: unknown, queue: string): Error {
   if (error instanceof BabelQueueError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  return new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${text}`, {
+  const { message } = asError(error);
+  return new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${message}`, {
     cause: error,
   });
 }

@@ -2,7 +2,7 @@ import { isBlank } from "../core/blank.ts";
 import { BabelQueueError } from "../core/errors.ts";
 import type { Handler } from "./context.ts";
 import type { MessageDefinition } from "./message.ts";
-import { checkOptions, OPTION_CHECKS } from "./options.ts";
+import { checkOptions, duration, flag, integer, text } from "./option_checks.ts";
 
 /** Options of one handler. */
 export interface HandleOptions {
@@ -44,10 +44,10 @@ export interface Route {
 }
 
 const CHECKS = {
-  queue: OPTION_CHECKS.queue,
-  maxAttempts: OPTION_CHECKS.maxAttempts,
-  timeoutMs: OPTION_CHECKS.handlerTimeoutMs,
-  bigint: OPTION_CHECKS.strict,
+  queue: text,
+  maxAttempts: integer(1),
+  timeoutMs: duration(1),
+  bigint: flag,
 };
 
 /** Finds the handler of a URN, by the exact string. Contract: C131. */

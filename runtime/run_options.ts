@@ -1,5 +1,12 @@
 import { BabelQueueError } from "../core/errors.ts";
-import { OPTION_CHECKS, type OptionCheck, refuseOption, signalCheck } from "./options.ts";
+import {
+  abortSignal,
+  duration,
+  integer,
+  type OptionCheck,
+  refuseOption,
+  text,
+} from "./option_checks.ts";
 
 /** What to work on, and until when. */
 export interface RunOptions {
@@ -84,17 +91,17 @@ export const RUN_CHECKS: Readonly<Record<keyof RunOptions, OptionCheck>> = {
       refuseOption(name, value, "an array of names, or an object of numbers");
     }
   },
-  concurrency: OPTION_CHECKS.concurrency,
-  signal: signalCheck,
-  forceSignal: signalCheck,
+  concurrency: integer(1),
+  signal: abortSignal,
+  forceSignal: abortSignal,
 };
 /** One check an option of `consume`. */
 export const CONSUME_CHECKS: Readonly<Record<keyof ConsumeOptions, OptionCheck>> = {
-  queue: OPTION_CHECKS.queue,
-  maxMessages: OPTION_CHECKS.maxAttempts,
-  waitMs: OPTION_CHECKS.pollTimeoutMs,
-  concurrency: OPTION_CHECKS.concurrency,
-  signal: signalCheck,
+  queue: text,
+  maxMessages: integer(1),
+  waitMs: duration(0),
+  concurrency: integer(1),
+  signal: abortSignal,
 };
 
 /**
@@ -113,8 +120,8 @@ export function queuesOf(
     throw new BabelQueueError("invalid_option", "Cannot run: option 'queues' names no queue");
   }
   for (const [queue, slots] of entries) {
-    OPTION_CHECKS.queue("queues", queue);
-    OPTION_CHECKS.concurrency(`queues.${queue}`, slots);
+    text("queues", queue);
+    integer(1)(`queues.${queue}`, slots);
   }
   return entries;
 }

@@ -1,5 +1,6 @@
+import { asError } from "../core/thrown.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { abortable, backOffMs } from "./_waits.ts";
+import { backOffMs, bounded } from "./_waits.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
 import { LeaseKeeper } from "./lease.ts";
@@ -42,6 +43,8 @@ export class Worker {
   readonly #env: WorkerEnvironment;
   readonly #options: WorkerOptions;
   readonly #intake: AbortController = new AbortController();
+  /** Aborted when nothing is left to be done. */
+  readonly #finished: AbortController = new AbortController();
   /** Aborted when the time for stopping is over. */
   readonly #hardEnd: AbortController = new AbortController();
   readonly #deadlines: Deadlines;
@@ -149,11 +152,13 @@ export class Worker {
     while (!intake.aborted) {
       try {
         await connection.ready(intake);
-        this.#subscription = await this.#patiently(transport.subscribe(queue, {
-          prefetch: options.prefetch ?? concurrency,
-          intake,
-          lost: (delivery, cause) => this.#desk.lost(delivery, cause),
-        }));
+        this.#subscription = await this.#patiently(() =>
+          transport.subscribe(queue, {
+            prefetch: options.prefetch ?? concurrency,
+            intake,
+            lost: (delivery, cause) => this.#desk.lost(delivery, cause),
+          })
+        );
         this.#failures = 0;
         return;
       } catch (error) {
@@ -164,23 +169,23 @@ export class Worker {
   }
 
   /** A subscribe that hangs counts as failed; what it brings later is closed. */
-  async #patiently(subscribing: Promise<Subscription>): Promise<Subscription> {
-    const givenUp = new AbortController();
-    const giveUp = (): void => givenUp.abort();
-    const patience = this.#deadlines.add(SUBSCRIBE_PATIENCE_MS, giveUp);
-    void this.#ended.then(giveUp, giveUp);
-    try {
-      return await abortable(
-        subscribing,
-        givenUp.signal,
-        () => new ConnectionError(`Cannot subscribe to '${this.queue}': no answer in time`),
-      );
-    } catch (error) {
-      if (givenUp.signal.aborted) subscribing.then((late) => late.close()).catch(() => {});
+  async #patiently(subscribe: () => Promise<Subscription>): Promise<Subscription> {
+    const bounds = {
+      deadlines: this.#deadlines,
+      ms: SUBSCRIBE_PATIENCE_MS,
+      signals: [this.#finished.signal],
+    };
+    const late = (): Error =>
+      new ConnectionError(`Cannot subscribe to '${this.queue}': no answer in time`);
+    let used = true;
+    return await bounded(bounds, async () => {
+      const subscription = await subscribe();
+      if (!used) await subscription.close();
+      return subscription;
+    }, late).catch((error) => {
+      used = false;
       throw error;
-    } finally {
-      this.#deadlines.remove(patience);
-    }
+    });
   }
 
   /**
@@ -256,11 +261,11 @@ export class Worker {
     }
     this.#taken += deliveries.length;
     for (const delivery of deliveries) {
-      const held = new Held(delivery);
+      const held = new Held(delivery, subscription);
       held.lease = new LeaseKeeper(delivery, subscription, clock, this.#deadlines, (error) => {
         this.#desk.leaseLost(held, error);
       });
-      this.#desk.admit(held, subscription);
+      this.#desk.admit(held);
     }
     const { untilEmpty, maxMessages = Infinity } = this.#options;
     if ((untilEmpty && deliveries.length === 0) || this.#taken >= maxMessages) {
@@ -278,7 +283,7 @@ export class Worker {
 
   async #backOff(error: unknown): Promise<void> {
     const { hub, options, clock } = this.#env;
-    const cause = error instanceof Error ? error : new Error(String(error));
+    const cause = asError(error);
     this.#lastError = cause;
     const closed = cause instanceof BabelQueueError && cause.code === "closed";
     if (closed || (cause instanceof ConnectionError && cause.fatal)) {
@@ -308,6 +313,7 @@ export class Worker {
   }
 
   #finish(): void {
+    this.#finished.abort();
     if (this.#fatal) this.#end.reject(this.#fatal);
     else this.#end.resolve();
   }
@@ -327,16 +333,17 @@ export class Worker {
 
   async #closeSubscription(): Promise<void> {
     if (this.#subscription === undefined) return;
-    const { signal } = this.#hardEnd;
-    if (this.#plan === undefined) {
-      this.#deadlines.add(CLOSE_PATIENCE_MS, () => this.#hardEnd.abort());
-    }
+    const bounds = {
+      deadlines: this.#deadlines,
+      ms: this.#plan ? Infinity : CLOSE_PATIENCE_MS,
+      signals: [this.#hardEnd.signal],
+    };
+    const late = (): Error => new ConnectionError(`Cannot end '${this.queue}': no answer in time`);
+    const subscription = this.#subscription;
     try {
-      const late = (): Error =>
-        new ConnectionError(`Cannot end '${this.queue}': no answer in time`);
-      await abortable(this.#subscription.close({ signal }), signal, late);
+      await bounded(bounds, (signal) => subscription.close({ signal }), late);
     } catch (error) {
-      this.#lastError = error instanceof Error ? error : new Error(String(error));
+      this.#lastError = asError(error);
     }
   }
 }

@@ -15,6 +15,9 @@ export interface FakeClock extends Clock {
   advance(ms: number): Promise<void>;
 }
 
+/** Most turns that something may yield for before the clock moves on. */
+const LONGEST_CHAIN = 100;
+
 interface Sleeper {
   readonly dueMs: number;
   readonly end: () => void;
@@ -55,6 +58,14 @@ export function fakeClock(startMs: number = 1_760_000_000_000): FakeClock {
   let nowMs = startMs;
   // Kept in the order of falling due; among equals the earlier sleep comes first.
   const sleepers: Sleeper[] = [];
+  /** Sleeps of 0 under way: each is one turn of the event loop. */
+  let yields = 0;
+
+  /** Lets everything that is under way run on, what it yields for included. */
+  async function settle(): Promise<void> {
+    await turn();
+    for (let turns = 0; yields > 0 && turns < LONGEST_CHAIN; turns++) await turn();
+  }
 
   return {
     now: (): number => nowMs,
@@ -64,7 +75,12 @@ export function fakeClock(startMs: number = 1_760_000_000_000): FakeClock {
     },
     sleep(ms: number, signal?: AbortSignal): Promise<void> {
       return new Promise((resolve) => {
-        if (!(ms > 0) || signal?.aborted) return resolve();
+        if (signal?.aborted) return resolve();
+        // Not sooner than the next turn, as the contract of a clock has it.
+        if (!(ms > 0)) {
+          yields++;
+          return resolve(turn().finally(() => yields--));
+        }
         const end = (): void => {
           sleepers.splice(sleepers.indexOf(sleeper), 1);
           signal?.removeEventListener("abort", end);
@@ -88,10 +104,11 @@ export function fakeClock(startMs: number = 1_760_000_000_000): FakeClock {
       for (let next = sleepers[0]; next && next.dueMs <= targetMs; next = sleepers[0]) {
         nowMs = Math.max(nowMs, next.dueMs);
         next.end();
-        await turn();
+        await settle();
       }
       nowMs = Math.max(nowMs, targetMs);
       await systemClock.sleep(0);
+      await settle();
     },
   };
 }

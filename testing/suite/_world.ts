@@ -133,11 +133,11 @@ export class World {
     this.#closing.push(() => subscription.close(), () => intake.abort());
     const take = async (count: number): Promise<Delivery[]> => {
       const taken: Delivery[] = [];
-      const endMs = systemClock.now() + PATIENCE_MS;
+      const endMs = systemClock.elapsed() + PATIENCE_MS;
       while (taken.length < count) {
         taken.push(...await subscription.receive(count - taken.length, 500));
         check(
-          taken.length >= count || systemClock.now() < endMs,
+          taken.length >= count || systemClock.elapsed() < endMs,
           `${count} messages come from '${queue}' within ${PATIENCE_MS} ms; ${taken.length} came`,
         );
       }
@@ -184,9 +184,9 @@ export async function eventually(
   expectation: string,
   holds: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const endMs = systemClock.now() + PATIENCE_MS;
+  const endMs = systemClock.elapsed() + PATIENCE_MS;
   for (let waitMs = 5; !await holds(); waitMs = Math.min(2 * waitMs, 200)) {
-    check(systemClock.now() < endMs, `${expectation} within ${PATIENCE_MS} ms`);
+    check(systemClock.elapsed() < endMs, `${expectation} within ${PATIENCE_MS} ms`);
     await systemClock.sleep(waitMs);
   }
 }

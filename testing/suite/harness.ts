@@ -84,6 +84,13 @@ export interface SuiteFeatures {
    */
   readonly leaseMs?: number;
   /**
+   * Whether a message whose lease has ended comes again with `attempts` in its body raised by one.
+   * Elsewhere its body is untouched.
+   *
+   * @default {false}
+   */
+  readonly recoveryCounts?: boolean;
+  /**
    * How coarse the broker's clock is, in milliseconds: delays may be over so much sooner, and the ones
    * that are tried are longer.
    *
@@ -117,6 +124,7 @@ export const FEATURES: ResolvedFeatures = {
   bodyBytes: 1_000_000,
   concurrency: 3,
   leaseMs: 1_000,
+  recoveryCounts: false,
   clockMs: 1_000,
   quietMs: 500,
   skip: {},

@@ -22,7 +22,7 @@ async function waited(
   const timesMs: number[] = [];
   app.bq.handle(URN, (_, ctx) => {
     attempts.push(ctx.attempt);
-    timesMs.push(systemClock.now());
+    timesMs.push(systemClock.elapsed());
     if (attempts.length === 1) throw error;
   });
   await app.bq.publish(URN, {});

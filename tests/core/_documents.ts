@@ -148,3 +148,21 @@ export const damaged: fc.Arbitrary<string> = fc.tuple(
 
 /** Any of them. */
 export const documents: fc.Arbitrary<string> = fc.oneof(anyObject, disguised, disguised, damaged);
+
+/** A compact body that is accepted, its members in any order, with odd literals wherever they may stand. */
+export const accepted: fc.Arbitrary<{ readonly body: string; readonly attempts: number }> = fc
+  .tuple(fc.nat({ max: 1000 }), scalar, scalar, scalar, fc.constantFrom("1e-400", "1.0", "-0", "7"))
+  .chain(([attempts, unknown, extension, label, number]) => {
+    const text = JSON.stringify(label);
+    const members = [
+      '"job":"urn:babel:shop:paid"',
+      `"trace_id":${text}`,
+      `"data":{"2":${text},"1":[${number}],"a":{},"a":[{"b":${text}}]}`,
+      `"meta":{"id":${text},"schema_version":1,"ext":${extension},"lang":null}`,
+      `"attempts":${attempts}`,
+      `"x":${unknown}`,
+      `"x":[${unknown},{"y":${extension}}]`,
+    ];
+    return fc.shuffledSubarray(members, { minLength: members.length })
+      .map((shuffled) => ({ body: `{${shuffled.join(",")}}`, attempts }));
+  });

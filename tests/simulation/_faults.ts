@@ -3,6 +3,7 @@ import type { Log } from "./_log.ts";
 
 /** Everything that can go wrong at an await, or between two. */
 export const FAULTS = [
+  "open throws",
   "open rejects",
   "open fatal",
   "open hangs",
@@ -31,13 +32,16 @@ export const FAULTS = [
   "extend hangs",
   "extend late",
   "lock lost",
+  "publish throws",
   "publish rejects",
   "publish fails",
   "publish uncertain",
   "publish hangs",
   "publish late",
+  "subscription close throws",
   "subscription close hangs",
   "subscription close rejects",
+  "transport close throws",
   "transport close hangs",
   "transport close rejects",
   "handler throws",

@@ -44,6 +44,8 @@ export class Handed {
   lostInStep: number = -1;
   /** It was handed out after its run had ended. */
   late = false;
+  /** It came by a receive that the worker had given up, on top of what it asks for. */
+  surplus = false;
   /** Whether the transport is done with it. */
   done = false;
   /** An extension was answered when the lease had just ended: whether it counts depends on a timer. */

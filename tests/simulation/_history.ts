@@ -1,5 +1,6 @@
 import { everyEndTold, stillClean } from "./_audit.ts";
 import { NATIVE_PLACE } from "./_settle.ts";
+import { unhandledIn } from "./_unhandled.ts";
 import { Script } from "./_script.ts";
 import { makeWorld, type World } from "./_world.ts";
 
@@ -30,14 +31,17 @@ export async function simulate(seed: number, traced = false): Promise<History> {
   const world = makeWorld(seed, traced);
   const { log, time } = world;
   describe(world);
-  try {
-    await play(world);
-  } catch (error) {
-    if (!(error instanceof Stop)) {
-      log.broken("the simulation runs", error instanceof Error ? error.stack ?? "" : String(error));
-    }
-  }
+  const unhandled = await unhandledIn(() => play(world).catch((error) => failed(world, error)));
+  for (const reason of unhandled) log.broken("every rejection is handled", text(reason));
   return { seed, violations: log.violations, trace: log.lines, steps: time.steps, seen: log.seen };
+}
+
+function failed({ log }: World, error: unknown): void {
+  if (!(error instanceof Stop)) log.broken("the simulation runs", text(error));
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error);
 }
 
 async function play(world: World): Promise<void> {

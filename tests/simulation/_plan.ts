@@ -82,6 +82,8 @@ export function drawPlan(chance: Chance): Plan {
   const mixed = chance.hits(0.25);
   const leases = mixed ? chance.hits(0.5) : base.leases;
   const policy = base.policy();
+  // The longest outlasts every patience of the worker.
+  const horizonMs = chance.pick([500, 5_000, 5_000, 40_000, 40_000, 120_000]);
   const counting = mixed ? chance.pick(["none", "floor", "replaces"] as const) : base.counting;
   const broker: BrokerPlan = {
     leaseMs: leases ? chance.pick([60, 300, 2_000, 30_000]) : null,
@@ -98,17 +100,17 @@ export function drawPlan(chance: Chance): Plan {
   return {
     policy,
     broker,
-    options: drawOptions(chance),
+    options: drawOptions(chance, horizonMs),
     handlerTimeoutMs: chance.pick([50, 500, 5_000, 60_000]),
     messages: chance.between(1, 16),
-    horizonMs: chance.pick([500, 5_000, 40_000]),
+    horizonMs,
     lagMs: chance.pick([0, 0, 0, 3, 25]),
     workers: chance.hits(0.3) ? 2 : 1,
     queues: chance.hits(0.15) ? ["q1", "q2"] : ["q1"],
   };
 }
 
-function drawOptions(chance: Chance): BabelQueueOptions {
+function drawOptions(chance: Chance, horizonMs: number): BabelQueueOptions {
   const onUnknownUrn = chance.pick(
     [undefined, "fail", "delete", "release", "dead_letter"] as const,
   );
@@ -126,7 +128,7 @@ function drawOptions(chance: Chance): BabelQueueOptions {
     ...(chance.hits(0.5) ? { prefetch: chance.between(1, 4) } : {}),
     strict: chance.hits(0.2),
     handlerTimeoutMs: chance.pick([200, 2_000, 60_000]),
-    pollTimeoutMs: chance.pick([100, 1_000, 5_000]),
+    pollTimeoutMs: chance.pick(horizonMs > 60_000 ? [1_000, 5_000] : [100, 1_000, 5_000]),
   };
 }
 

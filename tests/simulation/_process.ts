@@ -1,7 +1,7 @@
 import { BabelQueue } from "../../runtime/app.ts";
 import type { BabelQueueEvent } from "../../runtime/events.ts";
 import type { BabelQueueOptions } from "../../runtime/options.ts";
-import { closedClean, ended } from "./_audit.ts";
+import { closedClean, countsTold, ended } from "./_audit.ts";
 import { Calls, type OpenCall } from "./_calls.ts";
 import { handle } from "./_handler.ts";
 import { CountedAbort } from "./_listeners.ts";
@@ -16,6 +16,7 @@ export interface Run {
   readonly call: OpenCall;
   readonly queues: readonly string[];
   readonly sinceMs: number;
+  readonly sinceStep: number;
   readonly maxMessages: number;
   /** Whether it has a signal to force it. */
   readonly forcible: boolean;
@@ -39,8 +40,6 @@ export class Process implements Host {
   unfinished = 0;
   alive = true;
   closed = false;
-  /** Whether a fatal error ended a run: what it had in hand was dropped there and then. */
-  broken = false;
   /** Whether nobody asked it to stop. */
   wanted = true;
 
@@ -95,28 +94,40 @@ export class Process implements Host {
     this.signals.push(stop, force);
     const once = !drain && plan.queues.length === 1 && chance.hits(0.25);
     const maxMessages = once && chance.hits(0.5) ? chance.between(1, 6) : Infinity;
+    const first = this.signals.length === 2;
+    if (!drain && chance.hits(0.02)) stop.abort();
     const promise: Promise<unknown> = once
       ? this.app.consume({
         waitMs: chance.pick([1, 200, 2_000]),
         signal: stop.signal,
         ...(maxMessages < Infinity ? { maxMessages } : {}),
+      }).then((counts) => {
+        // Later ones follow others, whose last events may come among their own.
+        if (first && this.alive) countsTold(this, counts);
       })
       : this.app.run({ queues: plan.queues, signal: stop.signal, forceSignal: force.signal });
     const label = once ? `consume(${maxMessages})` : "run()";
-    const call = this.calls.follow(label, promise, null, (error) => {
+    const call = this.calls.follow(label, promise, null, () => {
       this.runs.delete(run);
-      if (error !== undefined) this.broken = true;
-      ended(this, run, error);
+      ended(this, run);
       if (this.wanted && !drain) time.at(chance.pick([0, 100, 2_000]), () => this.work());
     });
     const run: Run = {
       call,
       queues: plan.queues,
       sinceMs: time.nowMs,
+      sinceStep: time.steps,
       maxMessages,
       forcible: !once,
     };
     this.runs.add(run);
+  }
+
+  /** A fatal error: the run that met it ends in order. */
+  fatal(step: number): void {
+    for (const { call, sinceStep } of this.runs) {
+      if (sinceStep <= step) this.calls.limit(call, this.stopBoundMs);
+    }
   }
 
   /** `stop()`, and its bound on every run. */

@@ -9,7 +9,7 @@ import {
   UNKNOWN_URN,
 } from "./_message.ts";
 import type { Process } from "./_process.ts";
-import { GATE_HEADER } from "./_transport.ts";
+import { GATE_HEADER } from "./_publish.ts";
 
 /** How long a publish that was called off may still be asked for what became of it, in milliseconds. */
 const GRACE_MS = 1_000;

@@ -20,6 +20,7 @@ export class Receive {
   readonly max: number;
   readonly waitMs: number;
   readonly issuedAtMs: number;
+  readonly #issuedInStep: number;
   readonly #subscription: SimSubscription;
   readonly #answer: Answer;
   readonly #stopWaiting: (() => void)[] = [];
@@ -37,6 +38,7 @@ export class Receive {
     this.#answer = answer;
     const { time, faults, chance } = subscription.host.world;
     this.issuedAtMs = time.nowMs;
+    this.#issuedInStep = time.steps;
     this.#hangs = faults.strikes("receive hangs");
     this.#lateMs = faults.strikes("receive late") ? chance.pick(LATE_MS) : 0;
     this.#deaf = (this.#hangs || this.#lateMs > 0) && chance.hits(0.5);
@@ -125,7 +127,7 @@ export class Receive {
     for (const stop of this.#stopWaiting.splice(0)) stop();
     const subscription = this.#subscription;
     this.#after(subscription.transport.line.wayMs + this.#lateMs, () => {
-      this.#finish(() => this.#answer.resolve(subscription.handOut(this.#taken, this.max)));
+      this.#finish(() => this.#answer.resolve(subscription.handOut(this.#taken, this)));
     });
   }
 
@@ -135,7 +137,12 @@ export class Receive {
 
   #reject(error: Error): void {
     this.#finish(() => {
-      if (!this.givenUp) this.#subscription.receiveFailed();
+      if (!this.givenUp) {
+        this.#subscription.receiveFailed();
+        if (error instanceof ConnectionError && error.fatal) {
+          this.#subscription.host.fatal(this.#issuedInStep);
+        }
+      }
       this.#answer.reject(error);
     });
   }

@@ -31,8 +31,8 @@ export class Rules {
     if (subscription.options.intake.aborted) {
       this.broken("no receive after the end of intake", `receive(${max}, ${waitMs})`);
     }
-    const { nowMs } = world.time;
-    if (nowMs < subscription.quietUntilMs && nowMs > subscription.failedAtMs) {
+    const { nowMs, steps } = world.time;
+    if (nowMs < subscription.quietUntilMs && steps > subscription.failedInStep) {
       this.broken("a failed receive is followed by a pause", `receive(${max}, ${waitMs})`);
     }
     if (!(max >= 1)) this.broken("receive asks for something", `receive(${max}, ${waitMs})`);
@@ -100,12 +100,12 @@ export class Rules {
     };
     handed.settles.push(call);
     const { concurrency = 1, prefetch = concurrency } = this.#host.options;
-    const open =
-      subscription.handed.filter(({ settles }) =>
-        settles.some(({ answer, atMs, prompt }) =>
-          prompt && answer === "none" && world.time.nowMs < atMs + PATIENCE_MS
-        )
-      ).length;
+    const open = subscription.handed.filter(({ settles, surplus }) =>
+      !surplus &&
+      settles.some(({ answer, atMs, prompt }) =>
+        prompt && answer === "none" && world.time.nowMs < atMs + PATIENCE_MS
+      )
+    ).length;
     if (open > concurrency + prefetch) {
       this.broken("settles ≤ concurrency + prefetch", `${open} of ${concurrency + prefetch}`);
     }

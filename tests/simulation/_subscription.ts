@@ -1,4 +1,4 @@
-import { ConnectionError, SettleWriteError } from "../../core/errors.ts";
+import { ConnectionError } from "../../core/errors.ts";
 import type {
   Delivery,
   SignalOptions,
@@ -6,12 +6,10 @@ import type {
   Subscription,
   Verdict,
 } from "../../runtime/transport.ts";
-import { MOST_TWINS } from "./_broker.ts";
 import { deliver } from "./_deliver.ts";
 import type { Handed } from "./_handed.ts";
-import { fateOfExtend, fateOfSettle } from "./_fates.ts";
 import { Receive } from "./_receive.ts";
-import { applyVerdict, writes } from "./_settle.ts";
+import { extend, settle } from "./_settling.ts";
 import type { SimTransport } from "./_transport.ts";
 import type { Host } from "./_world.ts";
 
@@ -32,9 +30,9 @@ export class SimSubscription implements Subscription {
   /** When the run ended that it belongs to. */
   endedAtMs: number = Infinity;
   closed: boolean = false;
-  /** Until then the worker backs off from a failure at `failedAtMs`. */
+  /** Until then the worker backs off from a failure in `failedInStep`. */
   quietUntilMs: number = -1;
-  failedAtMs: number = -1;
+  failedInStep: number = -1;
 
   constructor(host: Host, transport: SimTransport, queue: string, options: SubscribeOptions) {
     this.host = host;
@@ -42,16 +40,16 @@ export class SimSubscription implements Subscription {
     this.queue = queue;
     this.options = options;
     this.bornAtMs = host.world.time.nowMs;
-    const { lanes, extend } = host.world.plan.broker;
-    this.lanes = lanes;
-    if (extend) this.extend = (delivery) => this.#extend(delivery);
+    const { broker } = host.world.plan;
+    this.lanes = broker.lanes;
+    if (broker.extend) this.extend = (delivery) => extend(this, this.find(delivery));
   }
 
   receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
     const { faults } = this.host.world;
     this.transport.rules.receive(this, max, waitMs);
     if (faults.strikes("receive throws")) {
-      this.receiveFailed(-1);
+      this.receiveFailed();
       throw new ConnectionError("no channel to receive on");
     }
     return new Promise((resolve, reject) => {
@@ -60,52 +58,18 @@ export class SimSubscription implements Subscription {
   }
 
   settle(delivery: Delivery, verdict: Verdict): Promise<"settled" | "expired"> {
-    const { rules, line } = this.transport;
-    const { faults, broker, log } = this.host.world;
-    const handed = this.find(delivery);
-    const call = rules.settle(this, handed, verdict);
-    if (faults.strikes("settle throws")) {
-      rules.answered(handed, call, "failed");
-      throw new Error("the settle could not be made");
-    }
-    if (this.closed) {
-      return Promise.reject(new ConnectionError("the subscription is closed")).catch((error) => {
-        rules.answered(handed, call, "failed");
-        throw error;
-      });
-    }
-    const writing = writes(verdict, broker.plan);
-    const unwritten = writing && faults.strikes("settle write fails");
-    const unsure = writing && faults.strikes("settle write unsure");
-    const fate = fateOfSettle(this.host.world);
-    const answer = line.ask((): "settled" | "expired" => {
-      if (verdict.kind === "leave") return "settled";
-      if (unwritten) throw new SettleWriteError("the broker refused the write");
-      if (unsure && handed.item.message.twins++ < MOST_TWINS) {
-        applyVerdict(broker, handed, verdict, "write only");
-        throw new SettleWriteError("the broker did not confirm the write");
-      }
-      if (!broker.holds(handed.item, delivery)) return "expired";
-      handed.done = true;
-      if (verdict.kind === "ack" && !call.handled) {
-        log.step("broker", `drops ${handed}`);
-        handed.item.message.dropped++;
-      }
-      applyVerdict(broker, handed, verdict, "all");
-      return "settled";
-    }, fate);
-    return answer.then((result) => {
-      rules.answered(handed, call, result);
-      return result;
-    }, (error) => {
-      rules.answered(handed, call, error instanceof SettleWriteError ? "write failed" : "failed");
-      throw error;
-    });
+    return settle(this, delivery, verdict);
   }
 
-  async close(options: SignalOptions = {}): Promise<void> {
+  close(options: SignalOptions = {}): Promise<void> {
+    // A subscription that comes after the end is closed after the end.
+    this.host.world.log.step(this.host.name, "calls subscription.close");
+    if (this.host.world.faults.strikes("subscription close throws")) throw new Error("no channel");
+    return this.#close(options);
+  }
+
+  async #close(options: SignalOptions): Promise<void> {
     const { faults, chance } = this.host.world;
-    this.transport.rules.called("subscription.close");
     const rejects = faults.strikes("subscription close rejects");
     if (faults.strikes("subscription close hangs")) {
       await new Promise<void>((resolve) => {
@@ -118,10 +82,11 @@ export class SimSubscription implements Subscription {
   }
 
   /** Hands deliveries to the worker; from here on it answers for them. */
-  handOut(batch: readonly Handed[], max: number): readonly Delivery[] {
+  handOut(batch: readonly Handed[], { max, givenUp }: Receive): readonly Delivery[] {
     const { log, faults, chance, time } = this.host.world;
     const deliveries = batch.map((handed) => handed.delivery);
     for (const handed of batch) {
+      handed.surplus = givenUp;
       handed.handedInStep = time.steps;
       handed.untilMs = (handed.delivery.leaseUntilMs ?? Infinity) - this.host.wallMs + time.nowMs;
       handed.late = time.nowMs >= this.endedAtMs;
@@ -137,10 +102,10 @@ export class SimSubscription implements Subscription {
   }
 
   /** A receive failed: the worker has to leave the broker alone for a moment. */
-  receiveFailed(sinceMs: number = this.host.world.time.nowMs): void {
-    const { nowMs } = this.host.world.time;
+  receiveFailed(): void {
+    const { nowMs, steps } = this.host.world.time;
     if (nowMs < this.quietUntilMs) return;
-    this.failedAtMs = sinceMs;
+    this.failedInStep = steps;
     this.quietUntilMs = nowMs + SHORTEST_BACK_OFF_MS;
   }
 
@@ -197,24 +162,5 @@ export class SimSubscription implements Subscription {
     if (!this.host.alive) return;
     this.host.world.log.step(this.host.name, `lost(${handed})`);
     this.options.lost(handed.delivery, error);
-  }
-
-  #extend(delivery: Delivery): Promise<number | null> {
-    const { rules, line } = this.transport;
-    const { faults, broker } = this.host.world;
-    const handed = this.find(delivery);
-    rules.extend(handed);
-    if (faults.strikes("extend throws")) throw new Error("the extension could not be asked for");
-    const gone = faults.strikes("extend null");
-    const answer = line.ask(() => {
-      if (gone && broker.holds(handed.item, delivery)) broker.giveBack(handed.item);
-      if (!broker.holds(handed.item, delivery)) return null;
-      broker.extend(handed.item);
-      return this.host.wallMs + broker.plan.leaseMs!;
-    }, fateOfExtend(this.host.world));
-    return answer.then((untilMs) => {
-      rules.extended(handed, untilMs);
-      return untilMs;
-    });
   }
 }

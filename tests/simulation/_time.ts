@@ -43,7 +43,7 @@ export class Time {
     return this.#blockedMs;
   }
 
-  /** How many entries have run. */
+  /** How many steps were taken; within one nobody has seen yet what happened in it. */
   get steps(): number {
     return this.#steps;
   }
@@ -84,6 +84,7 @@ export class Time {
 
   /** Runs the next entry and all that follows from it without time; false when there is none. */
   async step(): Promise<boolean> {
+    this.#steps++;
     if (!this.#runNext()) return false;
     while (this.#entries.at(-1)?.dueMs === this.#nowMs && this.#chance.hits(0.2)) this.#runNext();
     await this.pause();
@@ -98,7 +99,6 @@ export class Time {
   #runNext(): boolean {
     const entry = this.#entries.pop();
     if (entry === undefined) return false;
-    this.#steps++;
     this.#nowMs = Math.max(this.#nowMs, entry.dueMs);
     const { run } = entry;
     entry.run = null;

@@ -10,16 +10,12 @@ import type {
   Transport,
   TransportContext,
 } from "../../runtime/transport.ts";
-import { stored } from "./_broker.ts";
 import type { Handed } from "./_handed.ts";
-import { LATE_MS, Line } from "./_line.ts";
-import { serialOf } from "./_message.ts";
+import { Line } from "./_line.ts";
+import { publish } from "./_publish.ts";
 import { Rules } from "./_rules.ts";
 import { SimSubscription } from "./_subscription.ts";
 import type { Host } from "./_world.ts";
-
-/** Header of a raw publish that stands for a native schema version this library does not know. */
-export const GATE_HEADER = "x-schema-version";
 
 /** The transport of one process. Everything it is asked to do can go wrong. */
 export class SimTransport implements Transport {
@@ -56,6 +52,7 @@ export class SimTransport implements Transport {
     const { faults, chance } = this.#host.world;
     this.rules.called("open");
     if (this.#context !== undefined) this.rules.broken("open once", "open was called again");
+    if (faults.strikes("open throws")) throw new ConnectionError("no socket");
     if (faults.strikes("open hangs")) {
       return new Promise((_, reject) => {
         if (chance.hits(0.5)) return;
@@ -74,54 +71,20 @@ export class SimTransport implements Transport {
     });
   }
 
-  async publish(
+  publish(
     queue: string,
     messages: readonly Outgoing[],
     options: SignalOptions = {},
   ): Promise<readonly PublishOutcome[]> {
-    const { faults, chance, broker } = this.#host.world;
     this.rules.called("publish");
-    if (faults.strikes("publish rejects")) throw new ConnectionError("nothing was sent");
-    if (!this.line.up) throw new ConnectionError("the connection is down");
-    if (options.signal?.aborted) throw new Error("called off before anything was sent");
-    const error = new Error("the broker did not say");
-    const refused = faults.strikes("publish fails");
-    const unsure = faults.strikes("publish uncertain");
-    const hangs = faults.strikes("publish hangs");
-    const fate = {
-      deaf: chance.hits(0.3),
-      ...(hangs ? { hangs: chance.pick(["before", "after"] as const) } : {}),
-      ...(faults.strikes("publish late") ? { lateMs: chance.pick(LATE_MS) } : {}),
-    };
-    const lost = unsure && chance.hits(0.5);
-    const answer = this.line.ask(() => {
-      if (refused || lost) return;
-      for (const { body, headers, delayMs } of messages) {
-        const message = this.#host.world.messages.get(serialOf(body));
-        if (message === undefined) continue;
-        const gated = headers !== undefined && Object.hasOwn(headers, GATE_HEADER);
-        broker.put(stored(message, queue, body.slice(), { gated }), delayMs ?? 0);
-      }
-    }, fate);
-    const outcome = answer.then(
-      (): PublishOutcome =>
-        refused ? { status: "failed", error } : unsure ? { status: "uncertain", error } : CONFIRMED,
-      (cause): PublishOutcome => ({ status: "uncertain", error: cause }),
-    );
-    const outcomes = Promise.all(messages.map(() => outcome));
-    if (fate.deaf || options.signal === undefined) return await outcomes;
-    const { signal } = options;
-    return await Promise.race([
-      outcomes,
-      new Promise<PublishOutcome[]>((resolve) => {
-        const unsaid = (): void => resolve(messages.map(() => ({ status: "uncertain", error })));
-        signal.addEventListener("abort", unsaid, { once: true });
-      }),
-    ]);
+    const { faults } = this.#host.world;
+    if (faults.strikes("publish throws")) throw new ConnectionError("no channel to publish on");
+    return publish(this.#host, this.line, queue, messages, options);
   }
 
   subscribe(queue: string, options: SubscribeOptions): Promise<Subscription> {
-    const { faults } = this.#host.world;
+    const { faults, time } = this.#host.world;
+    const step = time.steps;
     this.rules.called("subscribe");
     if (faults.strikes("subscribe throws")) throw new ConnectionError("no channel");
     if (faults.strikes("subscribe hangs")) return new Promise(() => {});
@@ -129,16 +92,25 @@ export class SimTransport implements Transport {
     const before = fatal || faults.strikes("subscribe rejects")
       ? new ConnectionError("no such queue", { fatal })
       : undefined;
-    return this.line.ask(() => {
+    const answer = this.line.ask(() => {
       const subscription = new SimSubscription(this.#host, this, queue, options);
       this.subscriptions.push(subscription);
       return subscription;
     }, before ? { before } : {});
+    return answer.catch((error) => {
+      if (error instanceof ConnectionError && error.fatal) this.#host.fatal(step);
+      throw error;
+    });
   }
 
-  async close(options: SignalOptions = {}): Promise<void> {
-    const { faults, chance } = this.#host.world;
+  close(options: SignalOptions = {}): Promise<void> {
     this.rules.called("close");
+    if (this.#host.world.faults.strikes("transport close throws")) throw new Error("no socket");
+    return this.#close(options);
+  }
+
+  async #close(options: SignalOptions): Promise<void> {
+    const { faults, chance } = this.#host.world;
     this.#closed = true;
     const hangs = faults.strikes("transport close hangs");
     const rejects = faults.strikes("transport close rejects");
@@ -190,5 +162,3 @@ export class SimTransport implements Transport {
     for (const subscription of this.subscriptions) subscription.end(error);
   }
 }
-
-const CONFIRMED: PublishOutcome = { status: "confirmed" };

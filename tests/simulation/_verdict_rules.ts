@@ -32,6 +32,8 @@ export function checkVerdict(
         broken("a retry counts one", `, attempts in the body ${inBody}`);
       }
       if (serialOf(verdict.body) !== message.serial) broken("a retry is the message", "");
+      // Else a handler would see an attempt above the cap.
+      if (verdict.attempts >= (options.maxAttempts ?? 3)) broken("no retry at the cap", "");
       return;
     }
     case "deadLetter":

@@ -48,4 +48,6 @@ export interface Host {
   readonly closed: boolean;
   /** What its wall clock says, in Unix milliseconds. */
   readonly wallMs: number;
+  /** It was told of an error that trying again cannot cure, by the answer to a call of that step. */
+  fatal(step: number): void;
 }

@@ -13,7 +13,7 @@ export interface Faults {
 export function faulty(inner: Transport, faults: Faults): Transport {
   const shifted = (clock: Clock): Clock => ({
     now: () => clock.now() + faults.aheadMs,
-    elapsed: () => clock.elapsed(),
+    elapsed: () => clock.elapsed() + faults.aheadMs,
     sleep: (ms, signal) => clock.sleep(ms, signal),
   });
   const writes = ({ kind }: Verdict): boolean => kind === "deadLetter" || kind === "retry";

@@ -1,8 +1,8 @@
 /** Time and chance come from the clock and the transport's context, so that a test can own them. */
 
-import { place, within } from "./rooms.ts";
+import { place, WEB_ONLY, within } from "./rooms.ts";
 
-const ROOMS = ["core", "runtime", "transports", "outbox", "otel", "gdpr", "idempotency", "redrive"];
+const ROOMS = [...WEB_ONLY, "transports"].filter((room) => room !== "testing");
 const EXEMPT = "core/clock.ts";
 const MESSAGE = "time and chance come from core/clock.ts and the transport's context";
 

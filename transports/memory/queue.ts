@@ -18,15 +18,15 @@ export interface StoredMessage extends HeapItem {
 
 /** A receive that waits. */
 export interface Waiter {
-  /** When it looks again by itself, in Unix milliseconds. */
+  /** When it looks again by itself. */
   readonly untilMs: number;
   /** Makes it look now. */
   wake(): void;
 }
 
 /**
- * One queue: waiting, delayed and leased messages. It has no clock; every call says what time it is,
- * so that transports with clocks of their own can share it.
+ * One queue: waiting, delayed and leased messages. It has no clock: every call says what time it is, in
+ * elapsed milliseconds, which nothing sets back.
  */
 export class MemoryQueue {
   readonly #ready: Fifo<StoredMessage> = new Fifo();
@@ -66,13 +66,13 @@ export class MemoryQueue {
    *
    * @param before Only a message with a smaller order.
    */
-  reserve(nowMs: number, leaseUntilMs: number, before: number): StoredMessage | undefined {
+  reserve(nowMs: number, untilMs: number, before: number): StoredMessage | undefined {
     this.#advance(nowMs);
     const from = this.#returned.size > 0 ? this.#returned : this.#ready;
     const first = from.peek();
     if (first === undefined || first.order >= before) return undefined;
     const message = from === this.#ready ? this.#ready.shift()! : this.#returned.pop()!;
-    message.rank = leaseUntilMs;
+    message.rank = untilMs;
     this.#leased.push(message);
     return message;
   }
@@ -84,9 +84,9 @@ export class MemoryQueue {
   }
 
   /** Moves the lease of a held message. */
-  extend(message: StoredMessage, leaseUntilMs: number): void {
+  extend(message: StoredMessage, untilMs: number): void {
     this.#leased.remove(message);
-    message.rank = leaseUntilMs;
+    message.rank = untilMs;
     this.#leased.push(message);
   }
 
@@ -115,7 +115,7 @@ export class MemoryQueue {
     return this.#leased.values().filter((message) => message.owner === owner);
   }
 
-  /** When a message falls due or comes back, in Unix milliseconds; Infinity when none will. */
+  /** When a message falls due or comes back; Infinity when none will. */
   get nextChangeMs(): number {
     return Math.min(
       this.#delayed.peek()?.rank ?? Infinity,

@@ -48,7 +48,7 @@ export class MemorySubscription implements Subscription {
   constructor(setup: SubscriptionSetup) {
     this.#setup = setup;
     this.#queue = setup.store.queue(setup.name);
-    const nowMs = setup.context.clock.now();
+    const nowMs = setup.context.clock.elapsed();
     this.#breathedMs = nowMs;
     const snapshot = setup.options.snapshot ?? false;
     this.#left = snapshot ? this.#queue.size(nowMs).ready : Infinity;
@@ -58,10 +58,10 @@ export class MemorySubscription implements Subscription {
   async receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
     this.#assertOpen("receive");
     const { clock } = this.#setup.context;
-    if (this.#breathless(clock.now())) await this.#breathe();
-    const endMs = clock.now() + waitMs;
+    if (clock.elapsed() - this.#breathedMs >= BREATH_MS) await this.#breathe();
+    const endMs = clock.elapsed() + waitMs;
     while (!this.#closed && !this.#setup.options.intake.aborted) {
-      const nowMs = clock.now();
+      const nowMs = clock.elapsed();
       const taken = this.#take(max, nowMs);
       if (taken.length > 0 || nowMs >= endMs || this.#before < Infinity) return taken;
       await this.#wait(Math.min(endMs, this.#queue.nextChangeMs), nowMs);
@@ -74,7 +74,7 @@ export class MemorySubscription implements Subscription {
   // deno-lint-ignore require-await
   async settle(delivery: Delivery, verdict: Verdict): Promise<"settled" | "expired"> {
     this.#assertOpen("settle");
-    const nowMs = this.#setup.context.clock.now();
+    const nowMs = this.#setup.context.clock.elapsed();
     const message = this.#messageOf(delivery, nowMs);
     if (message === undefined) return "expired";
     const queue = this.#queue;
@@ -115,12 +115,12 @@ export class MemorySubscription implements Subscription {
   // deno-lint-ignore require-await
   async extend(delivery: Delivery): Promise<number | null> {
     this.#assertOpen("extend");
-    const nowMs = this.#setup.context.clock.now();
+    const { context: { clock }, leaseMs } = this.#setup;
+    const nowMs = clock.elapsed();
     const message = this.#messageOf(delivery, nowMs);
     if (message === undefined) return null;
-    const leaseUntilMs = nowMs + this.#setup.leaseMs;
-    this.#queue.extend(message, leaseUntilMs);
-    return leaseUntilMs;
+    this.#queue.extend(message, nowMs + leaseMs);
+    return clock.now() + leaseMs;
   }
 
   // deno-lint-ignore require-await
@@ -135,9 +135,10 @@ export class MemorySubscription implements Subscription {
 
   #take(max: number, nowMs: number): Delivery[] {
     const taken: Delivery[] = [];
-    const leaseUntilMs = nowMs + this.#setup.leaseMs;
+    const { context: { clock }, leaseMs } = this.#setup;
+    const leaseUntilMs = clock.now() + leaseMs;
     while (taken.length < max && this.#left > 0) {
-      const message = this.#queue.reserve(nowMs, leaseUntilMs, this.#before);
+      const message = this.#queue.reserve(nowMs, nowMs + leaseMs, this.#before);
       if (message === undefined) break;
       const { body, headers, beside } = message;
       const counting = beside === undefined ? {} : { beside };
@@ -174,16 +175,11 @@ export class MemorySubscription implements Subscription {
     }
   }
 
-  /** Whether it is time for the event loop; a queue that is never empty would keep it in promise jobs for ever. */
-  #breathless(nowMs: number): boolean {
-    // Either direction counts: a wall clock can be set back.
-    return Math.abs(nowMs - this.#breathedMs) >= BREATH_MS;
-  }
-
+  /** A queue that is never empty would keep the event loop in promise jobs for ever. */
   async #breathe(): Promise<void> {
     const { clock } = this.#setup.context;
     await clock.sleep(0);
-    this.#breathedMs = clock.now();
+    this.#breathedMs = clock.elapsed();
   }
 
   #assertOpen(verb: string): void {

@@ -1,5 +1,5 @@
 import { BabelQueueError } from "../../core/errors.ts";
-import { checkOptions, OPTION_CHECKS } from "../../runtime/options.ts";
+import { checkOptions, duration } from "../../runtime/option_checks.ts";
 import type { SettlementPolicy } from "../../runtime/policy.ts";
 import type {
   Capabilities,
@@ -28,7 +28,8 @@ export interface MemoryOptions {
    */
   readonly leaseMs?: number;
   /**
-   * The queues; give the same one to several transports that work on the same queues.
+   * The queues; give the same one to several transports that work on the same queues. They must be on
+   * the same clock.
    *
    * @default {new MemoryStore()}
    */
@@ -82,7 +83,7 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create
  * ```
  */
 export function memory(options: MemoryOptions = {}): MemoryTransport {
-  checkOptions(options, { leaseMs: OPTION_CHECKS.handlerTimeoutMs, store: checkStore });
+  checkOptions(options, { leaseMs: duration(1), store: checkStore });
   return new InMemory(options.leaseMs ?? 30_000, options.store ?? new MemoryStore());
 }
 
@@ -132,7 +133,7 @@ class InMemory implements MemoryTransport {
     const { clock } = this.#open(`publish to '${queue}'`);
     options?.signal?.throwIfAborted();
     const target = this.#store.queue(queue);
-    const nowMs = clock.now();
+    const nowMs = clock.elapsed();
     for (const { body, headers, delayMs, from, verbatim } of messages) {
       target.put(
         {
@@ -165,13 +166,13 @@ class InMemory implements MemoryTransport {
 
   async *peek(queue: string, options: PeekOptions = {}): AsyncIterable<Peeked> {
     const { clock } = this.#open(`peek at '${queue}'`);
-    yield* this.#store.queue(queue).peek(clock.now(), options.max ?? 100);
+    yield* this.#store.queue(queue).peek(clock.elapsed(), options.max ?? 100);
   }
 
   // deno-lint-ignore require-await
   async size(queue: string): Promise<QueueSize> {
     const { clock } = this.#open(`count '${queue}'`);
-    return this.#store.queue(queue).size(clock.now());
+    return this.#store.queue(queue).size(clock.elapsed());
   }
 
   async close(): Promise<void> {

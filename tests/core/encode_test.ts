@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { EnvelopeCodec } from "../../core/codec.ts";
+import { encodeNew } from "../../core/encode.ts";
+import { readEnvelope } from "../../core/reading.ts";
+import { test } from "../harness.ts";
+
+const decoder = new TextDecoder();
+
+function counter(): () => string {
+  let next = 0;
+  return () => `id-${++next}`;
+}
+
+test("EnvelopeCodec.encode() is compact and escapes only what JSON demands", () => {
+  const text = 'a/b<>&\u2028\u00e9\u{1f600}\u007f\u0001"\\\n';
+  const envelope = EnvelopeCodec.make("u", { text }, { now: 1, newId: counter() });
+  assert.equal(
+    EnvelopeCodec.encode(envelope),
+    '{"job":"u","trace_id":"id-1","data":{"text":"a/b<>&\u2028\u00e9\u{1f600}\u007f\\u0001' +
+      '\\"\\\\\\n"},"meta":{"id":"id-2","queue":"default","lang":"node","schema_version":1,' +
+      '"created_at":1},"attempts":0}',
+  );
+});
+
+test("EnvelopeCodec.encode() writes numbers as JavaScript does, and bigints as literals", () => {
+  const data = { a: 1.0, b: 1e21, c: 1e-7, d: -0, e: 12345678901234567890n, f: -5n, g: null };
+  const text = EnvelopeCodec.encode(EnvelopeCodec.make("u", data));
+  assert(text.includes(
+    '"data":{"a":1,"b":1e+21,"c":1e-7,"d":0,"e":12345678901234567890,"f":-5,"g":null}',
+  ));
+  const read = readEnvelope(text, { bigint: true }).verdict();
+  assert.deepEqual(read.data, {
+    a: 1,
+    b: 1e21,
+    c: 1e-7,
+    d: 0,
+    e: 12345678901234567890n,
+    f: -5,
+    g: null,
+  });
+});
+
+test("EnvelopeCodec.encode() drops members that JSON has no value for", () => {
+  const data = { a: undefined, b: () => {}, c: Symbol("s"), d: 1, e: [null] };
+  const text = EnvelopeCodec.encode(EnvelopeCodec.make("u", data));
+  assert(text.includes('"data":{"d":1,"e":[null]}'));
+});
+
+test("EnvelopeCodec.encode() writes empty data as {}", () => {
+  assert(EnvelopeCodec.encode(EnvelopeCodec.make("u", {})).includes('"data":{},'));
+});
+
+test("EnvelopeCodec.encode() refuses forbidden members in a fixed order", () => {
+  const base = EnvelopeCodec.make("u", {});
+  const all = {
+    ...base,
+    urn: "u",
+    timestamp: 1,
+    meta: { ...base.meta, ts: 1, source: 1, attempts: 1, max_retries: 1 },
+  };
+  const order = [
+    "/timestamp",
+    "/meta/max_retries",
+    "/meta/attempts",
+    "/meta/source",
+    "/meta/ts",
+    "/urn",
+  ];
+  const left: { [member: string]: unknown; meta: Record<string, unknown> } = all;
+  for (const pointer of order) {
+    assert.throws(() => EnvelopeCodec.encode(left), {
+      name: "EnvelopeKeyError",
+      code: "envelope_key",
+      pointer,
+    });
+    const [, outer = "", inner] = pointer.split("/");
+    if (inner === undefined) delete left[outer];
+    else delete left.meta[inner];
+  }
+  assert.equal(typeof EnvelopeCodec.encode(left), "string");
+});
+
+test("EnvelopeCodec.encode() refuses what JSON would lose, wherever it stands", () => {
+  const base = EnvelopeCodec.make("u", {});
+  const envelopes: [object, string][] = [
+    [{ ...base, x: [Number.NaN] }, "/x/0"],
+    [{ ...base, data: { n: Infinity } }, "/data/n"],
+    [{ ...base, meta: { ...base.meta, ext: { n: Number.NaN } } }, "/meta/ext/n"],
+  ];
+  for (const [envelope, pointer] of envelopes) {
+    assert.throws(() => EnvelopeCodec.encode(envelope as typeof base), (error: Error) => {
+      assert(error.message.startsWith(`Cannot encode ${pointer}: `), error.message);
+      return true;
+    });
+  }
+  for (const none of [null, undefined, [], "x"]) {
+    assert.throws(() => EnvelopeCodec.encode(none as unknown as typeof base), {
+      code: "invalid_envelope",
+    });
+  }
+});
+
+test("EnvelopeCodec.encode() takes the same object twice, and looks at no prototype", () => {
+  const shared = { a: [null] };
+  const data = { x: shared, y: [shared, shared], n: 12345678901234567890n };
+  const made = EnvelopeCodec.make("u", data);
+  const text = EnvelopeCodec.encode(Object.assign(Object.create({ timestamp: 1, urn: "x" }), made));
+  assert(
+    text.includes('{"x":{"a":[null]},"y":[{"a":[null]},{"a":[null]}],"n":12345678901234567890}'),
+  );
+});
+
+test("EnvelopeCodec.encode() passes on what a getter or toJSON throws, as the cause", () => {
+  const cause = new Error("from toJSON");
+  const data = {
+    toJSON(): never {
+      throw cause;
+    },
+  };
+  assert.throws(() => EnvelopeCodec.encode({ job: "u", data }), (error: Error) => {
+    assert.equal((error as { code?: string }).code, "invalid_data");
+    assert.equal(error.cause, cause);
+    return true;
+  });
+});
+
+test("EnvelopeCodec.encodeBytes() is encode() in UTF-8", () => {
+  const envelope = EnvelopeCodec.make("u", { text: "\u00e9\u{1f600}" });
+  assert.equal(decoder.decode(EnvelopeCodec.encodeBytes(envelope)), EnvelopeCodec.encode(envelope));
+});
+
+test("encodeNew() writes the bytes that make() and encode() write", () => {
+  const text = fc.string({ unit: "binary", minLength: 1 });
+  const data = fc.dictionary(fc.string(), fc.jsonValue());
+  const meta = fc.option(fc.dictionary(fc.string({ minLength: 12 }), fc.jsonValue()), {
+    nil: undefined,
+  });
+  const traceId = fc.option(text, { nil: undefined });
+  fc.assert(
+    fc.property(text, text, data, meta, traceId, (name, queue, payload, extension, trace) => {
+      const urn = `u${name}`;
+      const options = { queue, traceId: trace, meta: extension };
+      const made = EnvelopeCodec.make(urn, payload, { ...options, now: 5, newId: counter() });
+      const coded = encodeNew(urn, payload, { ...options, nowMs: 5, newId: counter() });
+      assert.equal(decoder.decode(coded.body), EnvelopeCodec.encode(made));
+      assert.equal(coded.text, EnvelopeCodec.encode(made));
+      assert.equal(coded.id, made.meta.id);
+      assert.equal(coded.traceId, made.trace_id);
+    }),
+  );
+});
+
+test("encodeNew() mints its own ids and is read as canonical", () => {
+  const first = encodeNew(" urn:babel:shop:paid", { id: 7 }, { queue: "shop", nowMs: 5.5 });
+  const second = encodeNew("urn:babel:shop:paid", null, { queue: "", nowMs: 5 });
+  assert.notEqual(first.id, second.id);
+  assert.notEqual(first.traceId, second.traceId);
+  const reading = readEnvelope(first.body);
+  assert.deepEqual([reading.urn, reading.messageId, reading.traceId, reading.metaQueue], [
+    "urn:babel:shop:paid",
+    first.id,
+    first.traceId,
+    "shop",
+  ]);
+  assert(reading.verdict().canonical);
+  assert.equal(readEnvelope(second.body).metaQueue, "default");
+  assert.deepEqual(readEnvelope(second.body).verdict().data, {});
+});
+
+test("encodeNew() escapes a trace id that it is given", () => {
+  const { text, traceId } = encodeNew("u", {}, { queue: "q", nowMs: 1, traceId: ' a"b\\ ' });
+  assert.equal(traceId, 'a"b\\');
+  assert.equal(EnvelopeCodec.decode(text)["trace_id"], traceId);
+});
+
+test("encodeNew() refuses what make() refuses", () => {
+  const options = { queue: "q", nowMs: 1 };
+  assert.throws(() => encodeNew(" ", {}, options), { code: "invalid_envelope" });
+  assert.throws(() => encodeNew("u", [], options), { code: "invalid_data" });
+  assert.throws(() => encodeNew("u", { a: Number.NaN }, options), { code: "invalid_data" });
+  assert.throws(() => encodeNew("u", {}, { ...options, meta: { ts: 1 } }), { pointer: "/meta/ts" });
+  assert.throws(() => encodeNew("u", {}, { ...options, meta: { x: Number.NaN } }), {
+    message: /^Cannot encode \/meta\/x: /,
+  });
+});

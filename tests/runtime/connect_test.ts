@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { BabelQueueError, ConnectionError } from "@bq/core";
+import { test } from "../harness.ts";
+import { ended, gate, NOW_MS, URN, withApp } from "./_app.ts";
+import { never, ScriptedTransport } from "./_scripted.ts";
+
+const refused = (): Promise<never> => Promise.reject(new ConnectionError("refused"));
+
+test("connect() opens once, whoever asks for the connection and how often", async () => {
+  const opening = gate();
+  const transport = new ScriptedTransport({ open: () => opening.opened });
+  await withApp({ transport }, async ({ bq, clock, seen }) => {
+    const asking = Promise.all([
+      bq.connect(),
+      bq.connect(),
+      bq.publish(URN, {}),
+      bq.publishRaw("shop", new Uint8Array()),
+      bq.consume({ waitMs: 0 }),
+      bq.consume({ queue: "video", waitMs: 0 }),
+    ]);
+    await clock.advance(0);
+    assert.deepEqual([transport.opens, transport.published.length], [1, 0]);
+    assert.equal(bq.health().connected, false);
+    opening.open();
+    await ended(asking, clock);
+    await bq.connect();
+    assert.equal(transport.opens, 1);
+    assert.equal(bq.health().connected, true);
+    assert.equal(seen.of("connected").length, 1);
+  });
+});
+
+test("connect() rejects at once with a fatal error, and may be called again", async () => {
+  const wrong = new ConnectionError("wrong password", { fatal: true });
+  const transport = new ScriptedTransport({ open: () => Promise.reject(wrong) });
+  await withApp({ transport }, async ({ bq, clock, seen }) => {
+    await assert.rejects(bq.connect(), (error) => error === wrong);
+    await assert.rejects(bq.publish(URN, {}), (error) => error === wrong);
+    assert.deepEqual([transport.opens, transport.published.length, clock.now()], [2, 0, NOW_MS]);
+    assert.equal(seen.of("disconnected").length, 0);
+    transport.script = {};
+    await bq.connect();
+    assert.equal(bq.health().connected, true);
+  });
+});
+
+test("connect() tries again with doubling waits and tells every failure", async () => {
+  const failure = new ConnectionError("refused");
+  const at: number[] = [];
+  const transport = new ScriptedTransport({
+    open: ({ clock }) => {
+      at.push(clock.now() - NOW_MS);
+      return at.length < 6 ? Promise.reject(failure) : undefined;
+    },
+  });
+  await withApp({ transport, random: () => 0 }, async ({ bq, clock, seen }) => {
+    await ended(bq.connect(), clock);
+    assert.deepEqual(at, [0, 100, 300, 700, 1_500, 3_100]);
+    assert.deepEqual(seen.of("disconnected").map(({ error }) => error), Array(5).fill(failure));
+    assert.equal(seen.events.at(-1)?.type, "connected");
+  });
+});
+
+test("connect() takes up to a half of each wait by chance", async () => {
+  const at: number[] = [];
+  const transport = new ScriptedTransport({
+    open: ({ clock }) => {
+      at.push(clock.now() - NOW_MS);
+      return at.length < 3 ? refused() : undefined;
+    },
+  });
+  await withApp({ transport, random: () => 0.5 }, async ({ bq, clock }) => {
+    await ended(bq.connect(), clock);
+    assert.deepEqual(at, [0, 75, 225]);
+  });
+});
+
+test("connect() gives up after 30 s with what the last try met", async () => {
+  let tries = 0;
+  const transport = new ScriptedTransport({
+    open: () => Promise.reject(new ConnectionError(`refused ${++tries}`)),
+  });
+  await withApp({ transport, random: () => 0 }, async ({ bq, clock }) => {
+    const outcome = assert.rejects(bq.connect(), { code: "connection", message: "refused 9" });
+    let over = false;
+    void outcome.then(() => over = true);
+    await clock.advance(29_999);
+    assert.equal(over, false);
+    await clock.advance(1);
+    await outcome;
+    await clock.advance(100_000);
+    assert.equal(tries, 9);
+  });
+});
+
+test("connect() does not wait for an open that never answers", async () => {
+  const transport = new ScriptedTransport({ open: () => never() });
+  await withApp({ transport }, async ({ bq, clock }) => {
+    const outcome = assert.rejects(bq.connect(), { code: "connection", message: /'scripted'/ });
+    await clock.advance(30_000);
+    await outcome;
+  });
+});
+
+test("connect() ends with its signal: before, while it opens, while it waits", async () => {
+  const aborted = AbortSignal.abort();
+  const hanging = new ScriptedTransport({ open: () => never() });
+  await withApp({ transport: hanging }, async ({ bq, clock }) => {
+    await assert.rejects(bq.connect({ signal: aborted }), ConnectionError);
+    const abort = new AbortController();
+    const outcome = assert.rejects(bq.connect({ signal: abort.signal }), ConnectionError);
+    await clock.advance(10);
+    abort.abort();
+    await outcome;
+    assert.equal(clock.now(), NOW_MS + 10);
+  });
+  const refusing = new ScriptedTransport({ open: refused });
+  await withApp({ transport: refusing }, async ({ bq, clock }) => {
+    const abort = new AbortController();
+    const outcome = assert.rejects(bq.connect({ signal: abort.signal }), { message: "refused" });
+    await clock.advance(0);
+    assert.equal(refusing.opens, 1);
+    abort.abort();
+    await outcome;
+    await clock.advance(60_000);
+    assert.equal(refusing.opens, 1);
+  });
+});
+
+test("a caller that gives up does not end the wait of another", async () => {
+  const opening = gate();
+  const transport = new ScriptedTransport({ open: () => opening.opened });
+  await withApp({ transport }, async ({ bq, clock }) => {
+    const abort = new AbortController();
+    const impatient = assert.rejects(bq.connect({ signal: abort.signal }), ConnectionError);
+    const patient = bq.publish(URN, {});
+    await clock.advance(0);
+    abort.abort();
+    await impatient;
+    opening.open();
+    await patient;
+    assert.equal(transport.opens, 1);
+  });
+});
+
+test("what a transport throws that is no Error is told as one", async () => {
+  const transport = new ScriptedTransport({ open: () => Promise.reject("no route to host") });
+  await withApp({ transport }, async ({ bq, clock, seen }) => {
+    const outcome = assert.rejects(bq.connect(), (error) => {
+      assert.ok(error instanceof Error);
+      assert.equal(error.message, "no route to host");
+      return true;
+    });
+    await clock.advance(30_000);
+    await outcome;
+    assert.equal(seen.of("disconnected")[0]?.error?.message, "no route to host");
+  });
+});
+
+test("close() ends every wait for the connection, even for an open that ignores its signal", async () => {
+  for (const ignores of [false, true]) {
+    let signal: AbortSignal | undefined;
+    const transport = new ScriptedTransport({
+      open: (_context, given) => {
+        signal = given;
+        if (ignores) return never();
+        return new Promise((_, reject) =>
+          given!.addEventListener("abort", () => reject(new Error("aborted")))
+        );
+      },
+    });
+    await withApp({ transport, shutdownTimeoutMs: 2_000 }, async ({ bq, clock }) => {
+      const closed = { name: "BabelQueueError", code: "closed" };
+      const waiting = Promise.all([
+        assert.rejects(bq.connect(), closed),
+        assert.rejects(bq.publish(URN, {}), closed),
+        bq.run(),
+      ]);
+      await clock.advance(0);
+      const closing = bq.close();
+      await clock.advance(0);
+      assert.equal(signal?.aborted, true);
+      await waiting;
+      await ended(closing, clock);
+      assert.ok(clock.now() <= NOW_MS + 2_000);
+      assert.equal(transport.published.length, 0);
+    });
+  }
+});
+
+test("an open that is under way ends before the transport is closed, and counts no more", async () => {
+  for (const succeeds of [true, false]) {
+    const transport = new ScriptedTransport();
+    transport.script.open = async ({ clock }) => {
+      // It heeds no signal, so it is still there when the App is told to close.
+      await clock.sleep(500);
+      transport.log.push("opened");
+      if (!succeeds) throw new Error("refused");
+    };
+    await withApp({ transport }, async ({ bq, clock, seen }) => {
+      const outcome = assert.rejects(bq.connect(), { code: "closed" });
+      await clock.advance(100);
+      const closing = bq.close();
+      await clock.advance(399);
+      assert.deepEqual(transport.log, []);
+      await clock.advance(1);
+      await Promise.all([closing, outcome]);
+      assert.deepEqual(transport.log, ["opened", "close"]);
+      assert.equal(bq.health().connected, false);
+      assert.equal(seen.of("connected").length, 0);
+    });
+  }
+});
+
+test("a transport whose open never ends is closed all the same, within the time", async () => {
+  let signal: AbortSignal | undefined;
+  const transport = new ScriptedTransport({
+    open: () => never(),
+    close: (given) => (signal = given, undefined),
+  });
+  await withApp({ transport, shutdownTimeoutMs: 2_000 }, async ({ bq, clock }) => {
+    const outcome = assert.rejects(bq.connect(), { code: "closed" });
+    await clock.advance(0);
+    const closing = bq.close();
+    await clock.advance(1_999);
+    await Promise.all([closing, outcome]);
+    assert.deepEqual(transport.log, ["close"]);
+    assert.equal(signal?.aborted, true);
+  });
+});
+
+test("an open without an answer is given up after 30 s, and the next one may succeed", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const transport = new ScriptedTransport({
+    open: (_context, signal) => signals.push(signal) === 1 ? never() : undefined,
+  });
+  await withApp({ transport, random: () => 0 }, async ({ bq, clock, seen }) => {
+    const running = bq.run();
+    await clock.advance(29_999);
+    assert.deepEqual([transport.opens, signals[0]?.aborted], [1, false]);
+    await clock.advance(1);
+    assert.equal(signals[0]?.aborted, true);
+    assert.match(seen.of("disconnected")[0]!.error!.message, /no answer in time$/);
+    await clock.advance(100);
+    assert.deepEqual([transport.opens, bq.health().connected], [2, true]);
+    await ended(Promise.all([bq.stop(), running]), clock);
+  });
+});
+
+test("close() ends the wait between two tries", async () => {
+  const transport = new ScriptedTransport({ open: refused });
+  await withApp({ transport }, async ({ bq, clock }) => {
+    const connecting = assert.rejects(bq.connect(), { code: "closed" });
+    await clock.advance(0);
+    await bq.close();
+    await connecting;
+    assert.equal(clock.now(), NOW_MS);
+  });
+});
+
+test("an App that is closed refuses every call by name", async () => {
+  const transport = new ScriptedTransport();
+  await withApp({ transport }, async ({ bq }) => {
+    await bq.close();
+    const closed = (error: unknown): boolean => {
+      assert.ok(error instanceof BabelQueueError);
+      assert.deepEqual([error.code, /closed$/.test(error.message)], ["closed", true]);
+      return true;
+    };
+    await assert.rejects(bq.connect(), closed);
+    await assert.rejects(bq.publish(URN, {}), closed);
+    await assert.rejects(bq.publishRaw("shop", new Uint8Array()), closed);
+    await assert.rejects(bq.run(), closed);
+    await assert.rejects(bq.consume(), closed);
+    await assert.rejects(bq.publishMany([{ message: URN, data: {} }]), { code: "closed" });
+    assert.deepEqual([transport.opens, transport.log], [0, ["close"]]);
+  });
+});
+
+test("a connection that is lost and found is told once each, and shown", async () => {
+  const transport = new ScriptedTransport();
+  await withApp({ transport }, async ({ bq, seen }) => {
+    await bq.connect();
+    const { emit } = transport.context!;
+    const error = new Error("reset by peer");
+    emit({ type: "connected" });
+    emit({ type: "disconnected", error });
+    emit({ type: "disconnected" });
+    assert.equal(bq.health().connected, false);
+    emit({ type: "connected" });
+    assert.equal(bq.health().connected, true);
+    emit({ type: "warning", code: "clamped", message: "delay cut to 900 s" });
+    assert.deepEqual(seen.events, [
+      { level: "info", type: "connected" },
+      { level: "warn", type: "disconnected", error },
+      { level: "info", type: "connected" },
+      { level: "warn", type: "warning", code: "transport", message: "clamped: delay cut to 900 s" },
+    ]);
+  });
+});
+
+test("the transport gets the App's clock and chance, and bytes that are random", async () => {
+  const transport = new ScriptedTransport();
+  const draws = [0.25, 0.75];
+  await withApp({ transport, random: () => draws.shift() ?? 0 }, async ({ bq, clock }) => {
+    await bq.connect();
+    const context = transport.context!;
+    assert.equal(context.clock, clock);
+    assert.deepEqual([context.random(), context.random()], [0.25, 0.75]);
+    const [one, two] = [context.bytes(16), context.bytes(16)];
+    assert.equal(one.length, 16);
+    assert.notDeepEqual(one, two);
+  });
+});

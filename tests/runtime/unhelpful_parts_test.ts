@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { defineMessage, type MessageDefinition, type StandardSchema } from "@bq/core";
+import { test } from "../harness.ts";
+import { ended, URN, withApp } from "./_app.ts";
+import { never, ScriptedTransport } from "./_scripted.ts";
+
+/** A schema that answers as told. */
+function schema(answer: () => Promise<{ value: object }>): StandardSchema<object, object> {
+  return { "~standard": { version: 1, vendor: "test", validate: answer } };
+}
+
+test("a publish whose schema never answers ends with its time-out, its signal and close()", async () => {
+  const Silent = defineMessage(URN, schema(never));
+  await withApp({}, async ({ bq, clock }) => {
+    const refused = { code: "publish_failed" };
+    const late = assert.rejects(bq.publish(Silent, {}, { timeoutMs: 100 }), refused);
+    await clock.advance(100);
+    await late;
+    const abort = new AbortController();
+    const cancelled = assert.rejects(bq.publish(Silent, {}, { signal: abort.signal }), refused);
+    abort.abort();
+    await cancelled;
+    const closed = assert.rejects(bq.publishMany([{ message: Silent, data: {} }]), refused);
+    await clock.advance(0);
+    await ended(bq.close(), clock);
+    await closed;
+    await assert.rejects(bq.publish(Silent, {}), { code: "closed" });
+  });
+});
+
+test("a definition without a URN is refused, whatever was published before", async () => {
+  const broken = { schema: schema(() => Promise.resolve({ value: {} })) } as MessageDefinition;
+  await withApp({}, async ({ bq, transport }) => {
+    for (let round = 0; round < 2; round++) {
+      await assert.rejects(bq.publish(broken, {}), { code: "invalid_envelope" });
+      await bq.publish(URN, {});
+    }
+    assert.equal((await transport.size("shop")).ready, 2);
+  });
+});
+
+test("a settle that rejects with something unprintable is reported, and the worker goes on", async () => {
+  const transport = new ScriptedTransport({
+    settle: () => Promise.reject(Object.create(null)),
+  });
+  await withApp({ transport, deadLetter: true }, async ({ bq, clock, seen }) => {
+    bq.handle(URN, () => {});
+    transport.put("shop");
+    transport.put("shop");
+    const counts = await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.equal(counts.handled, 2);
+    assert.deepEqual(seen.of("settleFailed").map(({ error }) => error instanceof Error), [
+      true,
+      true,
+    ]);
+  });
+});
+
+test("an open that throws at once leaves no timer behind", async () => {
+  const transport = new ScriptedTransport({
+    open: () => {
+      throw new Error("no such host");
+    },
+  });
+  await withApp({ transport }, async ({ bq, clock }) => {
+    await assert.rejects(ended(bq.publish(URN, {}, { timeoutMs: 50 }), clock), /no such host/);
+    await clock.advance(1_000);
+    assert.equal(clock.pending, 0);
+  });
+});
+
+test("a trace id that is undefined continues the handler's trace", async () => {
+  await withApp({ deadLetter: true }, async ({ bq, clock }) => {
+    const traces: string[] = [];
+    bq.handle(URN, async (_, ctx) => {
+      traces.push(ctx.traceId);
+      if (traces.length < 2) await ctx.publish(URN, {}, { traceId: undefined as never });
+    });
+    await bq.publish(URN, {}, { traceId: "t-1" });
+    await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.deepEqual(traces, ["t-1", "t-1"]);
+  });
+});
+
+test("a middleware sees a message that fails its schema", async () => {
+  await withApp({ deadLetter: true, maxAttempts: 1 }, async ({ bq, clock }) => {
+    const seen: string[] = [];
+    bq.use(async (ctx, next) => {
+      await next().catch((error) => {
+        seen.push(`${ctx.urn}: ${error.name}`);
+        throw error;
+      });
+    });
+    const strict = defineMessage(URN, {
+      "~standard": {
+        version: 1 as const,
+        vendor: "test",
+        validate: () => ({ issues: [{ message: "never right" }] }),
+      },
+    } as StandardSchema<object, object>);
+    bq.handle(strict, () => {});
+    await bq.publish(URN, {});
+    assert.equal((await ended(bq.consume({ waitMs: 0 }), clock)).deadLettered, 1);
+    assert.deepEqual(seen, [`${URN}: InvalidPayloadError`]);
+  });
+});

@@ -11,8 +11,11 @@ export interface ServerRecipe {
   readonly offsets?: readonly number[];
   /** Program and arguments for a port. */
   command(port: number): readonly string[];
-  /** Resolves with whether it answers; must not reject. */
-  answers(port: number): Promise<boolean>;
+  /**
+   * Resolves with whether this very process answers, and not another one that was first on the port;
+   * must not reject.
+   */
+  answers(port: number, pid: number): Promise<boolean>;
   /**
    * Longest time until it answers, in milliseconds.
    *
@@ -94,11 +97,11 @@ export class Server {
 
   async #run(): Promise<void> {
     const { name, answers, startTimeoutMs = 30_000 } = this.#recipe;
-    await this.#keeper.start();
+    const pid = await this.#keeper.start();
     let ended = false;
     void this.#keeper.ended.then(() => ended = true);
     const deadline = Date.now() + startTimeoutMs;
-    while (!await answers(this.port) || ended) {
+    while (!await answers(this.port, pid) || ended) {
       if (ended) {
         throw new EndedError(`Cannot start ${name} on port ${this.port}: ${await this.#log()}`);
       }

@@ -166,6 +166,33 @@ for (const kind of ["redis", "valkey"] as const) {
   }, { ignore: kind === "redis" ? noRedis : noValkey, timeoutMs: 120_000 });
 }
 
+test(
+  "a server that finds its port taken moves to another, and is not taken for the first",
+  async () => {
+    await withBroker(() => startRedis({ own: true }), async ({ port }) => {
+      const ports: number[] = [];
+      const recipe = {
+        name: "redis",
+        command(free: number): string[] {
+          // As if the first one had taken the port after it was found to be free.
+          ports.push(free);
+          return ["redis-server", "--port", `${ports.length === 1 ? port : free}`, "--save", ""];
+        },
+        async answers(free: number, pid: number): Promise<boolean> {
+          const asked = ports.length === 1 ? port : free;
+          const info = await ask(asked, "INFO", "server").catch(() => "");
+          return info.includes(`process_id:${pid}\r`);
+        },
+      };
+      const server = await Server.start(recipe);
+      assert.equal(ports.length, 2);
+      assert.equal(server.port, ports[1]);
+      await server.stop();
+    });
+  },
+  { ignore: noRedis },
+);
+
 test("a server that ends at once is tried on other ports, then reported", async () => {
   let tries = 0;
   const recipe = {

@@ -159,8 +159,11 @@ function recipeOf(program: string, options: RedisOptions): ServerRecipe {
   };
 }
 
-/** Whether the server answers; one that wants a password or loads its data has its own answer. */
-async function answers(port: number): Promise<boolean> {
+/**
+ * Whether this server answers. One that loads its data does not; of one that wants a password it
+ * cannot be told which process it is.
+ */
+async function answers(port: number, pid: number): Promise<boolean> {
   let client: RespClient | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {
@@ -168,7 +171,9 @@ async function answers(port: number): Promise<boolean> {
     const late = new Promise<string>((resolve) => {
       timer = setTimeout(() => resolve("late"), ANSWER_TIMEOUT_MS);
     });
-    return await Promise.race([client.text("PING"), late]) === "PONG";
+    if (await Promise.race([client.text("PING"), late]) !== "PONG") return false;
+    const about = await Promise.race([client.text("INFO", "server"), late]);
+    return about.includes(`process_id:${pid}\r`);
   } catch (error) {
     return (error as Error).message.startsWith("NOAUTH");
   } finally {

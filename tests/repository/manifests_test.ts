@@ -65,7 +65,9 @@ test("the changelog begins with the package's version, or with what is not relea
 test("every npm script runs the deno task of its name", () => {
   for (const [name, command] of Object.entries(packageJson.scripts ?? {})) {
     assert.ok(denoJson.tasks?.[name], `no deno task '${name}'`);
-    assert.match(command, new RegExp(`^(deno|npx -y deno@\\S+) task ${name}$`));
+    const same = command === `deno task ${name}` ||
+      command.replace(/^npx -y deno@\S+/, "deno") === denoJson.tasks?.[name];
+    assert.ok(same, `${name}: ${command}`);
   }
 });
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { isRecord, text } from "./json.ts";
 import { BINDING_ROOMS, PLAN } from "./plan.ts";
 import { type Results, resultsOf } from "./results.ts";
-import { runSuite, type SectionOutcome } from "./run.ts";
+import { runSuite, type SectionOutcome, type Servers } from "./run.ts";
 import { violations } from "./schema.ts";
 import { loadSuite, type Suite } from "./suite.ts";
 
@@ -30,11 +30,14 @@ export interface ConformanceRun {
 }
 
 /** Runs the suite in a folder on everything the repository carries. */
-export async function conformance(folder: string): Promise<ConformanceRun> {
+export async function conformance(
+  folder: string,
+  servers: Servers = {},
+): Promise<ConformanceRun> {
   const suite = loadSuite(folder);
   const exists = (path: string): boolean => existsSync(resolve(ROOT, path));
   const bindings = [...BINDING_ROOMS].filter(([, room]) => exists(room)).map(([name]) => name);
-  const sections = await runSuite(suite, { bindings, plan: PLAN, exists });
+  const sections = await runSuite(suite, { bindings, plan: PLAN, exists, servers });
   const about: unknown = JSON.parse(readFileSync(resolve(ROOT, "package.json"), "utf8"));
   assert.ok(isRecord(about), "package.json holds no object");
   const results = resultsOf({

@@ -6,20 +6,25 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { absentRedis, brokerOfFile, startRedis } from "../../brokers/mod.ts";
 import { environment, requireOrSkip, test } from "../../harness.ts";
 import { conformance, type ConformanceRun, OWN_SUITE, ROOT } from "./conformance.ts";
 import { PLAN } from "./plan.ts";
-import { failuresOf } from "./run.ts";
+import { failuresOf, type Servers } from "./run.ts";
 import { violations } from "./schema.ts";
 import { loadSuite } from "./suite.ts";
 
 /** Sections of scope `core` whose subject does not exist yet. A change here is a change of what is claimed. */
 const NOT_BUILT_YET = ["idempotency", "payload_schema", "payload_schema_unicode"];
 
+const noRedis = await absentRedis();
+const broker = brokerOfFile(noRedis, () => startRedis());
+const servers: Servers = noRedis ? {} : { redis: () => Promise.resolve(broker().port) };
+
 const runs = new Map<string, Promise<ConformanceRun>>();
 
 function runOf(folder: string): Promise<ConformanceRun> {
-  const run = runs.get(folder) ?? conformance(folder);
+  const run = runs.get(folder) ?? conformance(folder, servers);
   runs.set(folder, run);
   return run;
 }

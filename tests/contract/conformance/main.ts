@@ -2,7 +2,9 @@
  * Runs a conformance suite, prints what became of every section and writes the results file.
  *
  * `BQ_CONFORMANCE_DIR` names the folder of the suite (default: the project's own vectors beside this
- * folder), `BQ_RESULTS` the results file (default `.out/results.json`).
+ * folder), `BQ_RESULTS` the results file (default `.out/results.json`). What needs a server is tried on
+ * one that is started for it, or named by `BQ_TEST_REDIS_URL`; without one those cases have no result,
+ * and with `BQ_REQUIRE_REDIS` they fail.
  *
  * The suite knows three results, pass, fail and skip, and wants every case of every section in scope.
  * A section whose subject is not built yet is neither left out nor skipped, since no decision record
@@ -18,11 +20,24 @@ import { dirname, resolve } from "node:path";
 import process from "node:process";
 import { conformance, OWN_SUITE, ROOT } from "./conformance.ts";
 import { reportOf } from "./report.ts";
-import { failuresOf } from "./run.ts";
+import { failuresOf, type Servers } from "./run.ts";
+import { BrokerAbsentError, type RunningBroker, startRedis } from "../../brokers/mod.ts";
 
 const folder = resolve(process.env["BQ_CONFORMANCE_DIR"] || OWN_SUITE);
 const file = resolve(process.env["BQ_RESULTS"] || resolve(ROOT, ".out/results.json"));
-const { suite, bindings, sections, results } = await conformance(folder);
+let broker: RunningBroker | undefined;
+const servers: Servers = {
+  async redis() {
+    try {
+      return (broker ??= await startRedis()).port;
+    } catch (error) {
+      if (error instanceof BrokerAbsentError) return undefined;
+      throw error;
+    }
+  },
+};
+const { suite, bindings, sections, results } = await conformance(folder, servers);
+await broker?.stop();
 for (const line of reportOf(suite, sections, bindings)) console.log(line);
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);

@@ -20,6 +20,12 @@ import {
 import { checkCase, checkDataShape } from "./checks/envelope.ts";
 import { checkJobType, checkTrim } from "./checks/identity.ts";
 import { checkPoisonRecord } from "./checks/poison_record.ts";
+import {
+  checkRedisDelay,
+  checkRedisHistory,
+  checkRedisIdentity,
+  checkRedisKeys,
+} from "./checks/redis.ts";
 import { checkExtensionWrite, checkForbiddenKey, checkReemit } from "./checks/reemit.ts";
 import { checkEncodeReject } from "./checks/reject.ts";
 import { checkPulsarExhaustion, checkVersionGate } from "./checks/settle.ts";
@@ -52,6 +58,25 @@ function binding(folder: string, projection: string, attempts: CaseCheck): Secti
   };
 }
 
+/** The blocks of `redis_layout` that need a live server. */
+const REDIS_HISTORIES: readonly string[] = [
+  "delayed_score",
+  "migrate",
+  "reserve",
+  "pcall_poison",
+  "release",
+  "processing_sweep",
+  "processing_token",
+  "late_ack",
+  "identical_copies",
+  "retry_after_null",
+  "lrem_count",
+  "malformed_member",
+  "orphan",
+  "legacy_release_gate",
+  "legacy_dlq_gate",
+];
+
 /** Every section of the suite. */
 export const PLAN: Plan = {
   // core
@@ -72,9 +97,16 @@ export const PLAN: Plan = {
   // otel
   traceparent: needs("otel/mod.ts"),
   // redis
-  redis: transport("redis"),
-  redis_delay: transport("redis"),
-  redis_layout: transport("redis"),
+  redis: { blocks: { payload_identity: { check: checkRedisIdentity } } },
+  redis_delay: { check: checkRedisDelay },
+  redis_layout: {
+    blocks: {
+      cases: { check: checkRedisKeys },
+      ...Object.fromEntries(
+        REDIS_HISTORIES.map((block) => [block, { check: checkRedisHistory }]),
+      ),
+    },
+  },
   // amqp
   rabbitmq: transport("rabbitmq"),
   // sqs

@@ -8,7 +8,17 @@
 import type { Suite, SuiteCase, SuiteSection } from "./suite.ts";
 
 /** Checks one case: throws when it fails, {@linkcode SkippedCase} when it may be left out. */
-export type CaseCheck = (item: SuiteCase, suite: Suite) => void | Promise<void>;
+export type CaseCheck = (
+  item: SuiteCase,
+  suite: Suite,
+  servers?: Servers,
+) => void | Promise<void>;
+
+/** Where live servers are; each is asked for when a case needs it, and undefined when there is none. */
+export interface Servers {
+  /** Port of a Redis on 127.0.0.1. */
+  redis?(): Promise<number | undefined>;
+}
 
 /** How a section or one of its blocks is run: by a check, or not before the named file exists. */
 export type PlanEntry = { readonly check: CaseCheck } | { readonly needs: string };
@@ -60,6 +70,8 @@ export interface RunOptions {
   readonly plan: Plan;
   /** Whether a file of the repository exists: a part that a plan still waits for must not. */
   exists(path: string): boolean;
+  /** Where live servers are. */
+  readonly servers?: Servers;
 }
 
 /** Runs every section of a suite. */
@@ -104,7 +116,7 @@ export async function runSection(
       problems.add(`${entry.needs} exists, and nothing runs '${item.block}' yet`);
     }
     if (entry === undefined && !inScope) continue; // a later block of a binding that is not carried
-    outcomes.push(await runCase(item, suite, entry));
+    outcomes.push(await runCase(item, suite, entry, options.servers ?? {}));
   }
   return problems.size === 0
     ? { ...about, outcomes }
@@ -121,6 +133,7 @@ async function runCase(
   item: SuiteCase,
   suite: Suite,
   entry: PlanEntry | undefined,
+  servers: Servers,
 ): Promise<CaseOutcome> {
   const { id } = item;
   if (entry === undefined) {
@@ -130,7 +143,7 @@ async function runCase(
     return { id, status: "unbuilt", reason: `not built yet: needs ${entry.needs}` };
   }
   try {
-    await entry.check(item, suite);
+    await entry.check(item, suite, servers);
     return { id, status: "pass" };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -1,0 +1,63 @@
+import { type Lab, latin, text } from "./lab.ts";
+
+/** What a worker of Laravel does to the keys, in words of this project's. Contract: R4, R12. */
+const POP = `local job = redis.call('LPOP', KEYS[1])
+if not job then return false end
+local counted = cjson.decode(job)
+counted.attempts = counted.attempts + 1
+counted = cjson.encode(counted)
+redis.call('ZADD', KEYS[2], ARGV[1], counted)
+redis.call('LPOP', KEYS[3])
+return counted`;
+const MIGRATE =
+  `local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+for i, member in ipairs(due) do
+redis.call('ZREM', KEYS[1], member)
+redis.call('RPUSH', KEYS[2], member)
+redis.call('RPUSH', KEYS[3], 1)
+end`;
+const RELEASE = `redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])`;
+
+/** A worker of the stock driver: it does not gate what it settles. */
+export class StockWorker {
+  readonly #lab: Lab;
+  readonly #batch: number;
+  readonly #held: string[] = [];
+
+  constructor(lab: Lab, migrationBatchSize: number) {
+    this.#lab = lab;
+    this.#batch = migrationBatchSize;
+  }
+
+  /** The member that it reserved, or null. */
+  async pop(now: number, retryAfter = 10): Promise<string | null> {
+    const { server, keys } = this.#lab;
+    const { ready, delayed, reserved, notify } = keys;
+    for (const from of [delayed!, reserved!]) {
+      await server.call("EVAL", MIGRATE, 3, from, ready!, notify!, now, this.#batch);
+    }
+    const member = await server.call("EVAL", POP, 3, ready!, reserved!, notify!, now + retryAfter);
+    if (!(member instanceof Uint8Array)) return null;
+    this.#held.push(text(member));
+    return text(member);
+  }
+
+  /** The member that it deleted, or null when it held none. */
+  async ack(which: number): Promise<string | null> {
+    const [member] = this.#held.splice(which, 1);
+    if (member === undefined) return null;
+    await this.#lab.server.call("ZREM", this.#lab.keys["reserved"]!, latin(member));
+    return member;
+  }
+
+  /** The member that it put back, or null when it held none. */
+  async release(which: number, now: number): Promise<string | null> {
+    const [member] = this.#held.splice(which, 1);
+    if (member === undefined) return null;
+    const { server, keys } = this.#lab;
+    const { delayed, reserved } = keys;
+    await server.call("EVAL", RELEASE, 2, delayed!, reserved!, latin(member), now);
+    return member;
+  }
+}

@@ -1,0 +1,54 @@
+import { BabelQueueError, ConnectionError } from "@bq/core";
+
+/** A command that was not sent, since there is no connection. */
+export class UnsentError extends ConnectionError {}
+
+/** Answers after which trying again cannot help. */
+const FATAL =
+  /^(WRONGPASS|NOAUTH|NOPERM|NOPROTO|MOVED|CROSSSLOT)\b|unknown (redis )?command|DB index|invalid password|no password is set|SELECT is not allowed/i;
+
+/** Answers of a server that will be of use again soon. */
+const TRANSIENT = /^(LOADING|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|UNBLOCKED|ASK)\b/;
+
+/** The text of whatever was thrown. */
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether the server answered, instead of the connection being in trouble. */
+export function isAnswer(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof ConnectionError) return false;
+  if (error.name === "ReplyError") return true;
+  return !("code" in error) && /^[A-Z][A-Z0-9]+(?: |$)/.test(error.message);
+}
+
+/** Whether a command that ended like this may be sent once more. */
+export function isTransient(error: unknown): boolean {
+  return !isAnswer(error) || TRANSIENT.test(textOf(error));
+}
+
+/** Whether a run of a script met a server that does not know it. */
+export function isUnknownScript(error: unknown): boolean {
+  return textOf(error).startsWith("NOSCRIPT");
+}
+
+/**
+ * What a transport says about a connection that cannot be used.
+ *
+ * @param doing What could not be done, for instance `receive from 'orders'`.
+ * @param error What the client or the server said.
+ */
+export function connectionError(doing: string, error: unknown): ConnectionError {
+  if (error instanceof ConnectionError) return error;
+  const text = textOf(error);
+  const fatal = FATAL.test(text);
+  const hint = text.startsWith("MOVED")
+    ? "; the server is part of a Redis Cluster, which wants the option 'cluster'"
+    : "";
+  return new ConnectionError(`Cannot ${doing}: ${text}${hint}`, { cause: error, fatal });
+}
+
+/** What is closed, or not yet open, refuses work. */
+export function closedError(verb: string, what: string): BabelQueueError {
+  return new BabelQueueError("closed", `Cannot ${verb}: ${what}`);
+}

@@ -1,0 +1,86 @@
+import type { ConnectionError } from "@bq/core";
+import type { RedisArgument, RedisClient, RedisReply } from "./client.ts";
+import { connectionError, isUnknownScript, UnsentError } from "./_errors.ts";
+import type { ScriptCall } from "./_script.ts";
+
+/** What the link tells about its connection. */
+export type LinkListener = (up: boolean, error?: Error) => void;
+
+/** One client in use: runs scripts, and knows whether there is a connection. */
+export class Link {
+  readonly client: RedisClient;
+  readonly #listener: LinkListener;
+  readonly #waiting: Set<() => void> = new Set();
+  #unwatch: (() => void) | undefined;
+  #up = true;
+  #lastError: Error | undefined;
+
+  /**
+   * @param client The client, connected.
+   * @param listener Told when the connection goes and comes.
+   */
+  constructor(client: RedisClient, listener: LinkListener) {
+    this.client = client;
+    this.#listener = listener;
+    this.#unwatch = client.onConnection?.((up, error) => this.#changed(up, error));
+  }
+
+  /** Whether a command would be sent now. */
+  get up(): boolean {
+    return this.#up && this.client.connected !== false;
+  }
+
+  /** Resolves when there is a connection, or when the signal ends the wait. */
+  async ready(signal: AbortSignal): Promise<void> {
+    while (!this.up && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.add(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      this.#waiting.delete(resolve);
+    }
+  }
+
+  /**
+   * Sends a command.
+   *
+   * @throws {UnsentError} when there is no connection; nothing was sent then.
+   */
+  call(args: readonly RedisArgument[], key?: string): Promise<RedisReply> {
+    if (!this.up) return Promise.reject(this.unsent());
+    return this.client.call(args, key);
+  }
+
+  /** Runs a script by its SHA-1, and by its source where the server does not know it. Contract: R9. */
+  async run({ script, keys, args }: ScriptCall): Promise<RedisReply> {
+    try {
+      return await this.call(["EVALSHA", script.sha, `${keys.length}`, ...keys, ...args], keys[0]);
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return await this.call(["EVAL", script.source, `${keys.length}`, ...keys, ...args], keys[0]);
+    }
+  }
+
+  /** Why nothing can be sent. */
+  unsent(): ConnectionError {
+    const cause = this.#lastError;
+    const { message, fatal } = connectionError("reach Redis", cause ?? new Error("no connection"));
+    return new UnsentError(message, { fatal, ...(cause ? { cause } : {}) });
+  }
+
+  /** Stops listening; the client itself stays as it is. */
+  detach(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+  }
+
+  #changed(up: boolean, error: Error | undefined): void {
+    if (error !== undefined) this.#lastError = error;
+    if (up) this.#lastError = undefined;
+    if (up !== this.#up) {
+      this.#up = up;
+      this.#listener(up, this.#lastError);
+    }
+    if (up) { for (const resolve of this.#waiting) resolve(); }
+  }
+}

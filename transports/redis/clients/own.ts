@@ -1,0 +1,53 @@
+import type { ClusterNode, ClusterOptions, RedisOptions } from "ioredis";
+import type { RedisClient } from "../client.ts";
+import { ioredisClient, type IoredisLike } from "./ioredis.ts";
+
+/** Longest time for a connection, or for the answer to a command, in milliseconds. */
+const PATIENCE_MS = 10_000;
+/** How long a socket may take to end, in milliseconds. */
+const GOODBYE_MS = 200;
+
+/** Where and how a client of this package's own connects. */
+export interface Target {
+  /** One server. */
+  readonly url: string;
+  /** Some nodes of a cluster, instead of the one server. */
+  readonly cluster: readonly string[] | undefined;
+  /** What the user wants beyond that. */
+  readonly connection: RedisOptions;
+}
+
+/**
+ * Makes a client of ioredis, not yet connected. A command that was sent when the connection breaks is
+ * never sent again behind the transport's back, and one that cannot be sent is refused at once.
+ *
+ * @param target Where to connect.
+ * @param opened Whether the first connection stood: before that a failure is final.
+ */
+export async function ownClient(target: Target, opened: () => boolean): Promise<RedisClient> {
+  const { Cluster, Redis } = await import("ioredis");
+  const wait = (times: number): number | null =>
+    opened() ? Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) : null;
+  const options: RedisOptions = {
+    connectTimeout: PATIENCE_MS,
+    socketTimeout: PATIENCE_MS,
+    disconnectTimeout: GOODBYE_MS,
+    retryStrategy: wait,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    ...target.connection,
+    lazyConnect: true,
+  };
+  if (target.cluster === undefined) {
+    return ioredisClient(new Redis(target.url, options as never) as unknown as IoredisLike);
+  }
+  const nodes: ClusterNode[] = [...target.cluster];
+  const clusterOptions: ClusterOptions = {
+    lazyConnect: true,
+    clusterRetryStrategy: wait,
+    enableOfflineQueue: false,
+    redisOptions: options,
+  };
+  return ioredisClient(new Cluster(nodes, clusterOptions as never) as unknown as IoredisLike);
+}

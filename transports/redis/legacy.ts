@@ -1,0 +1,169 @@
+import {
+  type Capabilities,
+  type Counting,
+  type Delivery,
+  HEADER_REPLAY_BYPASS,
+  type Outgoing,
+} from "@bq/core";
+import { frame, unframe } from "./frame.ts";
+import { legacyKeys } from "./keys.ts";
+import { redisPolicy } from "./policy.ts";
+import {
+  chunked,
+  LARGEST_BATCH_BYTES,
+  type Layout,
+  type LayoutOptions,
+  type PublishCall,
+  type QueueLayout,
+  type Reserved,
+  type WorkCall,
+} from "./_layout.ts";
+import { EXTEND } from "./_lua.ts";
+import { LEGACY_DEAD_LETTER, LEGACY_REQUEUE, LEGACY_WORK } from "./_lua_legacy.ts";
+import { memberOf, packed } from "./_reply.ts";
+import { scoreText, secondsOf } from "./scores.ts";
+import { TokenPurse } from "./_tokens.ts";
+
+/** How the legacy layout is set up. */
+export interface LegacyOptions extends LayoutOptions {
+  /** What the name of the processing list ends with. */
+  readonly processingSuffix: string;
+  /** Random bytes fit for a token. */
+  bytes(length: number): Uint8Array;
+}
+
+/** The count of this layout is the one in the body. Contract: R77. */
+const NOT_COUNTED: Counting = Object.freeze({});
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The layout of two lists, with a deadline a message. Contract: R60–R85. */
+export function legacyLayout(options: LegacyOptions): Layout {
+  const capabilities: Capabilities = Object.freeze({
+    headers: true,
+    publishDelay: Object.freeze({ kind: "none" }),
+    order: "queue",
+    keys: false,
+    nativeCount: false,
+    versionGate: false,
+    leases: options.retryAfter !== null,
+    peek: true,
+    size: true,
+  });
+  const purse = new TokenPurse(options.bytes);
+  return {
+    capabilities,
+    policy: redisPolicy({ layout: "legacy" }),
+    queue: (name) => legacyQueue(name, options, purse),
+    shown: unframe,
+  };
+}
+
+function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): QueueLayout {
+  const { retryAfter } = options;
+  const { ready, processing, deadlines } = legacyKeys(name, options.processingSuffix);
+  const keys = [ready, processing, deadlines];
+  const batch = String(options.migrationBatchSize);
+  const cap = String(LARGEST_BATCH_BYTES);
+
+  return {
+    keys,
+    places: { ready, delayed: null, inFlight: processing },
+    page: (place, start, stop) => ["LRANGE", place, `${start}`, `${stop}`],
+
+    publish: (messages) => appends(messages, ready),
+
+    work(max, settles, nowMs): WorkCall {
+      const now = secondsOf(nowMs);
+      const deadline = now + (retryAfter ?? Infinity);
+      const tokens = purse.take(Math.max(0, max));
+      const head = [String(max), String(now), scoreText(deadline), batch, cap, tokens.join("")];
+      return {
+        script: LEGACY_WORK,
+        keys,
+        args: [...head, ...packed(settles)],
+        reserved(stored) {
+          purse.giveBack(tokens.slice(stored.length));
+          return stored.map((raw, index) =>
+            new TokenReservation(name, raw, tokens[index]!, deadline * 1_000)
+          );
+        },
+      };
+    },
+
+    settle(reserved, verdict) {
+      const { memberLength, delivery } = reserved;
+      if (verdict.kind === "ack") return { reserved, plan: `a${memberLength}` };
+      // Unchanged is the stored element, its frame included. Contract: R43, R83.
+      if (verdict.kind !== "retry") return { reserved, plan: `u${memberLength}` };
+      const payload = frame(verdict.body, delivery.headers);
+      return { reserved, plan: `r${memberLength}::${payload.length}`, payload };
+    },
+
+    deadLetter(reserved, { record, queue }) {
+      const element = frame(record, withoutReplay(reserved.delivery.headers));
+      return {
+        script: LEGACY_DEAD_LETTER,
+        keys: [processing, deadlines, queue],
+        args: [memberOf({ reserved }), element],
+      };
+    },
+
+    extend(reserved, nowMs) {
+      const deadline = secondsOf(nowMs) + (retryAfter ?? Infinity);
+      const member = memberOf({ reserved });
+      return { script: EXTEND, keys: [deadlines], args: [member, scoreText(deadline)] };
+    },
+
+    requeue: () => ({ script: LEGACY_REQUEUE, keys, args: [] }),
+  };
+}
+
+function appends(messages: readonly Outgoing[], ready: string): PublishCall[] {
+  const elements = messages.map(({ body, headers, from, verbatim }) =>
+    frame(body, merged(from, verbatim ? undefined : headers))
+  );
+  return chunked([...elements.keys()], (index) => elements[index]!.length).map((indexes) => ({
+    indexes,
+    send: { key: ready, command: ["RPUSH", ready, ...indexes.map((index) => elements[index]!)] },
+  }));
+}
+
+/** Headers of the delivery that is continued, under those given now. */
+function merged(from: Delivery | undefined, given: Headers | undefined): Headers | undefined {
+  return from === undefined ? given : Object.assign(Object.create(null), from.headers, given);
+}
+
+/** Every header but the replay marker: a later redrive without it must run the effects. Contract: G9a. */
+function withoutReplay(headers: Headers): Headers {
+  const { [HEADER_REPLAY_BYPASS]: _, ...kept } = headers;
+  return kept;
+}
+
+/** A reservation whose member is a token and the stored element, frame included. Contract: R67, R82. */
+class TokenReservation implements Reserved {
+  readonly delivery: Delivery;
+  readonly endsAtMs: number;
+  readonly #token: string;
+  readonly #stored: Uint8Array;
+
+  constructor(queue: string, stored: Uint8Array, token: string, endsAtMs: number) {
+    const { body, headers } = unframe(stored);
+    const lease = endsAtMs < Infinity ? { leaseUntilMs: endsAtMs } : {};
+    this.delivery = { queue, body, headers, counting: NOT_COUNTED, ...lease };
+    this.endsAtMs = endsAtMs;
+    this.#token = token;
+    this.#stored = stored;
+  }
+
+  get memberLength(): number {
+    return this.#token.length + 1 + this.#stored.length;
+  }
+
+  writeMember(into: Uint8Array, at: number): void {
+    const token = this.#token;
+    for (let i = 0; i < token.length; i++) into[at + i] = token.charCodeAt(i);
+    into[at + token.length] = 0x3a;
+    into.set(this.#stored, at + token.length + 1);
+  }
+}

@@ -1,0 +1,266 @@
+import {
+  BabelQueueError,
+  type Delivery,
+  SettleWriteError,
+  type SignalOptions,
+  type SubscribeOptions,
+  type Subscription,
+  type TransportContext,
+  type Verdict,
+} from "@bq/core";
+import { Bell } from "./_bell.ts";
+import { Calls } from "./_calls.ts";
+import { closedError, connectionError, isTransient, textOf } from "./_errors.ts";
+import { Idle, type PollBackOff } from "./_idle.ts";
+import type { QueueLayout, Reserved } from "./_layout.ts";
+import type { Link } from "./_link.ts";
+import { replyText } from "./_reply.ts";
+import type { ScriptCall } from "./_script.ts";
+import { scoreOf } from "./scores.ts";
+
+/** Most receives at a time. */
+const LARGEST_LANES = 64;
+/** Fewest: while one call is on its way the next batch can be asked for. */
+const SMALLEST_LANES = 2;
+/** Wait before a record is written again, in milliseconds. */
+const AGAIN_MS = 50;
+
+/** What a subscription works with. */
+export interface SubscriptionSetup {
+  /** Name of the queue. */
+  readonly queue: string;
+  /** How it lies in Redis. */
+  readonly layout: QueueLayout;
+  /** The connection. */
+  readonly link: Link;
+  /** Time. */
+  readonly context: TransportContext;
+  /** What `subscribe` was told. */
+  readonly options: SubscribeOptions;
+  /** Whether a reservation ends by itself. */
+  readonly leases: boolean;
+  /** Most jobs of one call. */
+  readonly batchSize: number;
+  /** The sleeps of consumers that poll this queue. */
+  readonly poll: PollBackOff;
+  /** Most deliveries; a snapshot's are counted. */
+  readonly budget: number;
+  /** Called when the subscription has ended. */
+  onClose(subscription: RedisSubscription): void;
+}
+
+/** A message in the worker's hands. */
+interface Held {
+  readonly reserved: Reserved;
+  /** When its reservation ends, by `Clock.elapsed`. */
+  untilMs: number;
+}
+
+/** Receives from and settles with one queue. */
+export class RedisSubscription implements Subscription {
+  readonly lanes: number;
+  readonly extend?: (delivery: Delivery) => Promise<number | null>;
+  readonly #setup: SubscriptionSetup;
+  readonly #calls: Calls;
+  readonly #idle: Idle;
+  readonly #bell: Bell | undefined;
+  readonly #held: Map<Delivery, Held> = new Map();
+  readonly #ending: () => void;
+  #left: number;
+  #writing: Set<Promise<unknown>> = new Set();
+  #closing: Promise<void> | undefined;
+
+  /** @param setup What it works with. */
+  constructor(setup: SubscriptionSetup) {
+    const { queue, layout, link, context: { clock }, options, batchSize } = setup;
+    this.#setup = setup;
+    this.#left = setup.budget;
+    this.lanes = Math.max(
+      SMALLEST_LANES,
+      Math.min(LARGEST_LANES, Math.ceil(options.prefetch / batchSize)),
+    );
+    if (setup.leases) this.extend = (delivery) => this.#extend(delivery);
+    this.#calls = new Calls({ queue, layout, link, clock });
+    const { client } = link;
+    if (layout.wakeKey !== undefined && client.duplicate !== undefined) {
+      this.#bell = new Bell(() => client.duplicate!(), layout.wakeKey, clock);
+    }
+    this.#idle = new Idle((ms, signal) => this.#pause(ms, signal), clock);
+    this.#ending = (): void => this.#idle.end();
+    options.intake.addEventListener("abort", this.#ending, { once: true });
+    if (options.intake.aborted) this.#ending();
+  }
+
+  async receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
+    this.#assertOpen("receive");
+    const { context: { clock }, options, batchSize, poll, link, queue } = this.#setup;
+    const endMs = clock.elapsed() + waitMs;
+    for (;;) {
+      if (this.#over || options.intake.aborted) return [];
+      const wanted = Math.min(max, batchSize, this.#left);
+      if (wanted <= 0) return [];
+      if (!link.up) throw connectionError(`receive from '${queue}'`, link.unsent());
+      this.#left -= wanted;
+      const jobs = await this.#calls.reserve(wanted).catch((error) => {
+        this.#left += wanted;
+        throw error;
+      });
+      this.#left += wanted - jobs.length;
+      if (jobs.length > 0) {
+        poll.reset();
+        if (jobs.length === wanted) this.#idle.knock();
+        return this.#handOut(jobs);
+      }
+      if (options.snapshot || clock.elapsed() >= endMs) return [];
+      await this.#idle.wait(endMs);
+    }
+  }
+
+  async settle(delivery: Delivery, verdict: Verdict): Promise<"settled" | "expired"> {
+    this.#assertOpen("settle");
+    const { layout, context: { clock } } = this.#setup;
+    const held = this.#held.get(delivery);
+    if (held === undefined) return "expired";
+    if (verdict.kind === "deadLetterNatively") {
+      throw new BabelQueueError(
+        "unsupported",
+        `Cannot dead-letter a message of '${delivery.queue}' natively: Redis has no dead-letter place of its own`,
+      );
+    }
+    this.#held.delete(delivery);
+    if (verdict.kind === "leave") return "settled";
+    try {
+      return verdict.kind === "deadLetter"
+        ? await this.#deadLetter(held, verdict)
+        : await this.#calls.settle(
+          layout.settle(held.reserved, verdict, clock.now()),
+          held.untilMs,
+        );
+    } catch (error) {
+      // Nothing was settled, so that the worker can settle it in another way.
+      if (error instanceof SettleWriteError) this.#held.set(delivery, held);
+      throw error;
+    }
+  }
+
+  close(options: SignalOptions = {}): Promise<void> {
+    return this.#closing ??= this.#close(options.signal);
+  }
+
+  get #over(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  async #close(signal: AbortSignal | undefined): Promise<void> {
+    const { queue, options, onClose } = this.#setup;
+    this.#idle.end();
+    options.intake.removeEventListener("abort", this.#ending);
+    const abort = (): void =>
+      this.#calls.end(closedError(`settle a message of '${queue}'`, "the subscription is closed"));
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted) abort();
+    try {
+      await this.#calls.drained();
+      await Promise.all([...this.#writing]);
+      if (!this.#calls.ended.aborted) await this.#giveBackAll();
+      await this.#bell?.close();
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      this.#calls.end(closedError(`use the subscription to '${queue}'`, "it is closed"));
+      onClose(this);
+    }
+  }
+
+  /** Nobody can settle these any more: another worker gets them now, not when the lease ends. */
+  async #giveBackAll(): Promise<void> {
+    const { layout, context: { clock } } = this.#setup;
+    const left = [...this.#held.values()].filter(({ reserved }) => !reserved.delivery.undecodable);
+    this.#held.clear();
+    await Promise.allSettled(
+      left.map(({ reserved, untilMs }) =>
+        this.#calls.settle(layout.settle(reserved, { kind: "return" }, clock.now()), untilMs)
+      ),
+    );
+  }
+
+  #handOut(jobs: readonly Reserved[]): readonly Delivery[] {
+    const { clock } = this.#setup.context;
+    for (const reserved of jobs) {
+      const untilMs = reserved.endsAtMs - clock.now() + clock.elapsed();
+      this.#held.set(reserved.delivery, { reserved, untilMs });
+    }
+    // Too late for whoever waited: closing gives back what is held.
+    return this.#over ? [] : jobs.map(({ delivery }) => delivery);
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const { poll, context: { clock } } = this.#setup;
+    if (this.#bell !== undefined) return await this.#bell.wait(ms, signal);
+    await clock.sleep(Math.min(ms, poll.next()), signal);
+  }
+
+  async #deadLetter(
+    held: Held,
+    verdict: Extract<Verdict, { kind: "deadLetter" }>,
+  ): Promise<"settled" | "expired"> {
+    const { layout } = this.#setup;
+    const writing = this.#insist(layout.deadLetter(held.reserved, verdict), held);
+    const quiet = writing.catch(() => {});
+    this.#writing.add(quiet);
+    try {
+      return await writing;
+    } catch (error) {
+      throw new SettleWriteError(
+        `Cannot write a record to '${verdict.queue}': ${textOf(error)}${hintFor(error)}`,
+        { cause: error },
+      );
+    } finally {
+      this.#writing.delete(quiet);
+    }
+  }
+
+  /** A gated write may be tried again until its reservation ends. */
+  async #insist(call: ScriptCall, held: Held): Promise<"settled" | "expired"> {
+    const { link, context: { clock } } = this.#setup;
+    let uncertain = false;
+    for (;;) {
+      try {
+        return await link.run(call) === 1 || uncertain ? "settled" : "expired";
+      } catch (error) {
+        if (!isTransient(error) || this.#calls.ended.aborted) throw error;
+        uncertain = true;
+        await clock.sleep(AGAIN_MS, this.#calls.ended);
+        await link.ready(this.#calls.ended);
+        if (this.#calls.ended.aborted || clock.elapsed() >= held.untilMs) throw error;
+      }
+    }
+  }
+
+  async #extend(delivery: Delivery): Promise<number | null> {
+    this.#assertOpen("extend");
+    const { layout, link, queue, context: { clock } } = this.#setup;
+    const held = this.#held.get(delivery);
+    if (held === undefined) return null;
+    try {
+      const reply = await link.run(layout.extend(held.reserved, clock.now()));
+      if (reply === 0) return null;
+      const endsAtMs = scoreOf(replyText(reply)) * 1_000;
+      held.untilMs = endsAtMs - clock.now() + clock.elapsed();
+      return endsAtMs;
+    } catch (error) {
+      throw connectionError(`extend the lease of a message of '${queue}'`, error);
+    }
+  }
+
+  #assertOpen(verb: string): void {
+    if (!this.#over) return;
+    throw closedError(`${verb} on '${this.#setup.queue}'`, "the subscription is closed");
+  }
+}
+
+/** What to do about an answer that does not say it. */
+function hintFor(error: unknown): string {
+  return textOf(error).startsWith("CROSSSLOT")
+    ? "; in a Redis Cluster the dead-letter queue needs the hash tag of its queue in its name"
+    : "";
+}

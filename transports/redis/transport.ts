@@ -1,0 +1,266 @@
+import {
+  BabelQueueError,
+  type Capabilities,
+  type Outgoing,
+  type Peeked,
+  type PeekOptions,
+  type PublishOutcome,
+  type QueueSize,
+  type SettlementPolicy,
+  type SignalOptions,
+  type SubscribeOptions,
+  type Subscription,
+  type Transport,
+  type TransportContext,
+} from "@bq/core";
+import type { RedisClient } from "./client.ts";
+import { adapted } from "./clients/adapt.ts";
+import { ownClient } from "./clients/own.ts";
+import { closedError, connectionError } from "./_errors.ts";
+import { PollBackOff } from "./_idle.ts";
+import { sizeOf, waiting } from "./_inspect.ts";
+import type { Layout, QueueLayout } from "./_layout.ts";
+import { assertOneSlot } from "./keys.ts";
+import { legacyLayout } from "./legacy.ts";
+import { Link } from "./_link.ts";
+import { type RedisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { assertBytes } from "./_probe.ts";
+import { publishAll } from "./_publish.ts";
+import { RedisSubscription } from "./subscription.ts";
+import { zsetLayout } from "./zset.ts";
+
+/** The transport made by {@linkcode redis}: it can look at and count its queues. */
+export interface RedisTransport extends Transport {
+  /**
+   * Looks at what waits, what is delayed and what is in flight, in this order, without removing any.
+   * What is in flight in the zset layout is shown as it is reserved: with this delivery counted.
+   */
+  peek(queue: string, options?: PeekOptions): AsyncIterable<Peeked>;
+  /** Counts a queue, at one moment; a dead-letter queue is a queue like any other. */
+  size(queue: string): Promise<QueueSize>;
+  /**
+   * Puts back what consumers with `retryAfterMs: null` left in flight. Only while every consumer of the
+   * queue is stopped: what one of them still works on would be handled twice. Contract: R79.
+   *
+   * @param queue Name of the queue.
+   * @returns How many messages had no deadline.
+   */
+  requeueUnexpiring(queue: string): Promise<number>;
+}
+
+/**
+ * Makes a transport on Redis or Valkey.
+ *
+ * @param options A URL, or {@linkcode RedisOptions}.
+ * @returns The transport, to be handed to {@linkcode BabelQueue}.
+ * @throws {BabelQueueError} `invalid_option`, naming option, value and bound; also for a client that
+ * cannot return bytes.
+ *
+ * @example A worker on the queue of a Laravel application
+ * ```ts ignore
+ * import { BabelQueue } from "@bq/core";
+ * import { redis } from "@bq/redis";
+ *
+ * const bq = new BabelQueue(redis("redis://localhost:6379/0?laravel=1"), { queue: "orders" });
+ * bq.handle("urn:babel:orders:created", (order) => console.log(order.order_id));
+ * await bq.run({ concurrency: 10 });
+ * ```
+ */
+export function redis(options: string | RedisOptions = {}): RedisTransport {
+  return new OnRedis(resolveOptions(typeof options === "string" ? { url: options } : options));
+}
+
+class OnRedis implements RedisTransport {
+  readonly name: string = "redis";
+  readonly capabilities: Capabilities;
+  readonly policy: SettlementPolicy;
+  readonly #options: ResolvedOptions;
+  readonly #given: RedisClient | undefined;
+  readonly #layout: Layout;
+  readonly #queues: Map<string, QueueLayout> = new Map();
+  readonly #polls: Map<string, PollBackOff> = new Map();
+  readonly #subscriptions: Set<RedisSubscription> = new Set();
+  readonly #closing: AbortController = new AbortController();
+  #context: TransportContext | undefined;
+  #link: Link | undefined;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.#given = options.client === undefined ? undefined : adapted(options.client);
+    this.#layout = options.layout === "zset" ? zsetLayout(options) : legacyLayout({
+      ...options,
+      bytes: (length) => this.#context!.bytes(length),
+    });
+    this.capabilities = this.#layout.capabilities;
+    this.policy = this.#layout.policy;
+  }
+
+  async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
+    if (this.#closing.signal.aborted || this.#context !== undefined) {
+      const closed = this.#closing.signal.aborted;
+      throw new BabelQueueError(
+        closed ? "closed" : "invalid_option",
+        `Cannot open the Redis transport: it is ${closed ? "closed" : "open already"}`,
+      );
+    }
+    options.signal?.throwIfAborted();
+    this.#context = context;
+    let opened = false;
+    let client: RedisClient | undefined;
+    const abort = (): void => void client?.close?.();
+    options.signal?.addEventListener("abort", abort, { once: true });
+    try {
+      client = this.#given ?? await ownClient(this.#options, () => opened);
+      await client.connect?.();
+      await assertBytes(client);
+      options.signal?.throwIfAborted();
+      opened = true;
+      this.#link = new Link(client, (up, error) => this.#report(up, error));
+    } catch (error) {
+      this.#context = undefined;
+      if (this.#given === undefined) await client?.close?.();
+      if (error instanceof BabelQueueError) throw error;
+      throw connectionError("connect to Redis", error);
+    } finally {
+      options.signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  async publish(
+    queue: string,
+    messages: readonly Outgoing[],
+    options: SignalOptions = {},
+  ): Promise<readonly PublishOutcome[]> {
+    const { context, link } = this.#open(`publish to '${queue}'`);
+    const layout = this.#queue(queue);
+    this.#refuseDelays(queue, messages);
+    options.signal?.throwIfAborted();
+    const closing = this.#closing.signal;
+    const signal = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
+    return await publishAll(messages, { queue, layout, link, clock: context.clock, signal });
+  }
+
+  async subscribe(queue: string, options: SubscribeOptions): Promise<Subscription> {
+    const { context, link } = this.#open(`subscribe to '${queue}'`);
+    const layout = this.#queue(queue);
+    const poll = this.#polls.get(queue) ?? new PollBackOff();
+    this.#polls.set(queue, poll);
+    const budget = options.snapshot ? await this.#waiting(queue, layout, link, context) : Infinity;
+    const subscription = new RedisSubscription({
+      queue,
+      layout,
+      link,
+      context,
+      options,
+      leases: this.capabilities.leases,
+      batchSize: this.#options.batchSize,
+      poll,
+      budget,
+      onClose: (closed) => this.#subscriptions.delete(closed),
+    });
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  async *peek(queue: string, options: PeekOptions = {}): AsyncIterable<Peeked> {
+    const { link } = this.#open(`peek at '${queue}'`);
+    const layout = this.#queue(queue);
+    try {
+      yield* waiting(link, layout, this.#layout.shown, options.max ?? 100);
+    } catch (error) {
+      throw connectionError(`peek at '${queue}'`, error);
+    }
+  }
+
+  async size(queue: string): Promise<QueueSize> {
+    const { link } = this.#open(`count '${queue}'`);
+    try {
+      return await sizeOf(link, this.#queue(queue));
+    } catch (error) {
+      if (error instanceof BabelQueueError) throw error;
+      throw connectionError(`count '${queue}'`, error);
+    }
+  }
+
+  async requeueUnexpiring(queue: string): Promise<number> {
+    const { link } = this.#open(`requeue '${queue}'`);
+    try {
+      return Number(await link.run(this.#queue(queue).requeue()));
+    } catch (error) {
+      if (error instanceof BabelQueueError) throw error;
+      throw connectionError(`requeue '${queue}'`, error);
+    }
+  }
+
+  async close(options: SignalOptions = {}): Promise<void> {
+    await Promise.allSettled([...this.#subscriptions].map((one) => one.close(options)));
+    this.#closing.abort();
+    const link = this.#link;
+    this.#link = undefined;
+    this.#context = undefined;
+    link?.detach();
+    if (this.#given === undefined) await link?.client.close?.();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #open(verb: string): { context: TransportContext; link: Link } {
+    if (this.#context !== undefined && this.#link !== undefined) {
+      return { context: this.#context, link: this.#link };
+    }
+    const closed = this.#closing.signal.aborted;
+    throw closedError(verb, `the Redis transport is ${closed ? "closed" : "not open yet"}`);
+  }
+
+  /** The keys of a queue; in a cluster they have to be in one slot. Contract: R3. */
+  #queue(name: string): QueueLayout {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      if (name === "") {
+        throw new BabelQueueError("invalid_option", "Cannot use a queue with an empty name");
+      }
+      queue = this.#layout.queue(name);
+      if (this.#clustered) assertOneSlot(name, queue.keys);
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  get #clustered(): boolean {
+    return this.#options.cluster !== undefined || this.#given?.cluster === true;
+  }
+
+  /** Contract: R62. */
+  #refuseDelays(queue: string, messages: readonly Outgoing[]): void {
+    if (this.capabilities.publishDelay.kind !== "none") return;
+    const delayed = messages.find(({ delayMs = 0 }) => delayMs > 0);
+    if (delayed === undefined) return;
+    throw new BabelQueueError(
+      "unsupported",
+      `Cannot publish to '${queue}': the legacy layout cannot delay a message, and the delay is ${delayed.delayMs} ms; the zset layout can`,
+    );
+  }
+
+  /** How many messages can be received now, once everything that is due is back. */
+  async #waiting(
+    queue: string,
+    layout: QueueLayout,
+    link: Link,
+    { clock }: TransportContext,
+  ): Promise<number> {
+    try {
+      await link.run(layout.work(0, [], clock.now()));
+      return (await sizeOf(link, layout)).ready;
+    } catch (error) {
+      throw connectionError(`subscribe to '${queue}'`, error);
+    }
+  }
+
+  #report(up: boolean, error: Error | undefined): void {
+    this.#context?.emit(
+      up ? { type: "connected" } : { type: "disconnected", ...(error ? { error } : {}) },
+    );
+  }
+}

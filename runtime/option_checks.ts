@@ -35,23 +35,46 @@ function describe(value: unknown): string {
   return String(value);
 }
 
-/** An integer of at least `min`. */
-export const integer: (min: number) => OptionCheck = (min) => (name, value) => {
-  if (!Number.isSafeInteger(value) || (value as number) < min) {
-    refuseOption(name, value, `an integer from ${min} to ${LARGEST}`);
-  }
-};
-/** Milliseconds, fractions allowed, of at least `min`. */
-export const duration: (min: number) => OptionCheck = (min) => (name, value) => {
-  if (typeof value !== "number" || !(value >= min) || value > LARGEST) {
-    refuseOption(name, value, `a number of milliseconds from ${min} to ${LARGEST}`);
-  }
-};
-/** One of some strings. */
-export const oneOf: (...values: readonly string[]) => OptionCheck =
-  (...values) => (name, value) => {
+/**
+ * An integer of at least `min`.
+ *
+ * @param min The least value.
+ * @returns The check.
+ */
+export function integer(min: number): OptionCheck {
+  return (name, value) => {
+    if (!Number.isSafeInteger(value) || (value as number) < min) {
+      refuseOption(name, value, `an integer from ${min} to ${LARGEST}`);
+    }
+  };
+}
+
+/**
+ * Milliseconds, fractions allowed, of at least `min`.
+ *
+ * @param min The least value.
+ * @returns The check.
+ */
+export function duration(min: number): OptionCheck {
+  return (name, value) => {
+    if (typeof value !== "number" || !(value >= min) || value > LARGEST) {
+      refuseOption(name, value, `a number of milliseconds from ${min} to ${LARGEST}`);
+    }
+  };
+}
+
+/**
+ * One of some strings.
+ *
+ * @param values The strings.
+ * @returns The check.
+ */
+export function oneOf(...values: readonly string[]): OptionCheck {
+  return (name, value) => {
     if (!values.includes(value as string)) refuseOption(name, value, `one of ${values.join(", ")}`);
   };
+}
+
 /** True or false. */
 export const flag: OptionCheck = (name, value) => {
   if (typeof value !== "boolean") refuseOption(name, value, "true or false");

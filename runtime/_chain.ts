@@ -12,12 +12,18 @@ export async function runChain(
       await last();
       return;
     }
-    let called = false;
+    let inner: Promise<void> | undefined;
+    let open = false;
     await middleware(ctx, () => {
-      if (called) return Promise.reject(new Error("next() was called twice by one middleware"));
-      called = true;
-      return step(index + 1);
+      if (inner) return Promise.reject(new Error("next() was called twice by one middleware"));
+      open = true;
+      inner = step(index + 1).finally(() => open = false);
+      // Nobody may be waiting for it: that must not end the process.
+      inner.catch(() => {});
+      return inner;
     });
+    // A middleware that did not wait for what it started must not have the message acknowledged.
+    if (open) await inner;
   };
   await step(0);
 }

@@ -110,18 +110,13 @@ export class MessageContext implements HandlerContext {
     return this.#envelope ??= this.#parts.readEnvelope();
   }
 
-  publish<Input = object>(
-    message: string | MessageDefinition<Input, unknown>,
-    data: NoInfer<Input>,
-    options: PublishOptions = {},
-  ): Promise<string> {
-    return this.#parts.publish(message as MessageDefinition<unknown, unknown>, data, {
+  // Both may be taken off the context by destructuring.
+  readonly publish: HandlerContext["publish"] = (message, data, options = {}) =>
+    this.#parts.publish(message as MessageDefinition<unknown, unknown>, data, {
       ...options,
       traceId: options.traceId ?? this.#parts.traceId,
     });
-  }
 
-  effect<T>(run: () => T | Promise<T>): Promise<T | undefined> {
-    return bypassExternalEffects(this.#parts.headers, run);
-  }
+  readonly effect: HandlerContext["effect"] = (run) =>
+    bypassExternalEffects(this.#parts.headers, run);
 }

@@ -344,6 +344,8 @@ export class Worker {
       await bounded(bounds, (signal) => subscription.close({ signal }), late);
     } catch (error) {
       this.#lastError = asError(error);
+      const message = `the subscription of '${this.queue}' did not end: ${this.#lastError.message}`;
+      this.#env.hub.emit({ level: "warn", type: "warning", code: "transport", message });
     }
   }
 }

@@ -47,6 +47,24 @@ test("a publish that was sent and is not confirmed in time is uncertain", async 
   });
 });
 
+test("a publish is called off a tenth of its time before the end, at most a second", async () => {
+  for (const [timeoutMs, calledOffMs] of [[100, 90], [5_000, 4_500], [60_000, 59_000]] as const) {
+    let signal: AbortSignal | undefined;
+    const transport = new ScriptedTransport({
+      publish: (_queue, _messages, given) => (signal = given, never()),
+    });
+    await withApp({ transport }, async ({ bq, clock }) => {
+      const outcome = assert.rejects(bq.publish(URN, {}, { timeoutMs }), PublishUncertainError);
+      await clock.advance(calledOffMs - 1);
+      assert.equal(signal?.aborted, false, String(timeoutMs));
+      await clock.advance(1);
+      assert.equal(signal?.aborted, true, String(timeoutMs));
+      await clock.advance(timeoutMs - calledOffMs);
+      await outcome;
+    });
+  }
+});
+
 test("what the transport says within a second of being called off counts", async () => {
   const answers = [
     ["confirmed", [{ status: "confirmed" }]],

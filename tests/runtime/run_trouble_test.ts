@@ -250,6 +250,23 @@ test("what a hung receive brings after the end goes straight back", async () => 
   });
 });
 
+test("what a hung receive brings after the end is left alone when its lease is over", async () => {
+  const answering = gate();
+  const transport = new ScriptedTransport();
+  await withApp({ transport, shutdownTimeoutMs: 2_000 }, async ({ bq, clock, seen }) => {
+    await bq.connect();
+    const stale = transport.put("elsewhere", undefined, { leaseUntilMs: NOW_MS + 1_000 });
+    transport.script.receive = () => answering.opened.then(() => [stale]);
+    const running = bq.run();
+    await clock.advance(0);
+    await ended(Promise.all([bq.stop(), running]), clock);
+    answering.open();
+    await clock.advance(0);
+    assert.deepEqual(transport.settled, []);
+    assert.equal(seen.of("leaseLost").length, 1);
+  });
+});
+
 test("a delivery that is handed out twice is worked on once", async () => {
   const transport = new ScriptedTransport();
   await withApp({ transport, concurrency: 2 }, async ({ bq, clock, seen }) => {

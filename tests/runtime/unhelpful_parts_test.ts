@@ -104,3 +104,27 @@ test("a middleware sees a message that fails its schema", async () => {
     assert.deepEqual(seen, [`${URN}: InvalidPayloadError`]);
   });
 });
+
+test("a middleware that does not wait for next() has no message acknowledged too early", async () => {
+  await withApp({ deadLetter: true, maxAttempts: 1 }, async ({ bq, clock, seen }) => {
+    bq.use((_, next) => void next());
+    bq.handle(URN, async () => {
+      await clock.sleep(50);
+      throw new Error("no stock");
+    });
+    await bq.publish(URN, {});
+    assert.equal((await ended(bq.consume({ waitMs: 0 }), clock)).deadLettered, 1);
+    assert.equal(seen.of("handled").length, 0);
+  });
+});
+
+test("publish and effect can be taken off the context", async () => {
+  await withApp({ deadLetter: true }, async ({ bq, clock, transport }) => {
+    bq.handle(URN, async (_, { publish, effect }) => {
+      await effect(() => publish("urn:babel:audit:seen", {}, { queue: "audit" }));
+    });
+    await bq.publish(URN, {});
+    await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.equal((await transport.size("audit")).ready, 1);
+  });
+});

@@ -7,6 +7,8 @@
 
 import { BabelQueueError } from "./errors.ts";
 import { DEEPEST_NESTING } from "./_contract.ts";
+import { nestsTooDeep } from "./_scan.ts";
+import { messageOf } from "./thrown.ts";
 
 /** `JSON.rawJSON`, which no library of types knows yet. */
 interface RawJson {
@@ -27,18 +29,36 @@ export function toJson(value: unknown, pointer: string): string | undefined {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    if (!hasBigint(value, pointer)) {
-      throw new BabelQueueError(
-        "invalid_data",
-        `Cannot encode ${pointer || "the envelope"}: JSON.stringify threw`,
-        { cause },
-      );
+    if (!hasBigint(value, pointer)) throw unwritable(pointer, cause);
+    try {
+      text = JSON.stringify(value, writeBigint);
+    } catch (boxed) {
+      throw unwritable(pointer, boxed);
     }
-    return JSON.stringify(value, writeBigint);
+    return within(text, pointer);
   }
   // What JSON.stringify cannot write in an array, and a number that is not finite, becomes null.
   if (text !== undefined && hasNull(text) && !isPlain(value, 0)) check(value, pointer);
-  return text;
+  return within(text, pointer);
+}
+
+/** Refuses a text that nests deeper than anyone may read. Contract: C68. */
+function within(text: string | undefined, pointer: string): string | undefined {
+  const levels = DEEPEST_NESTING - (pointer.split("/").length - 1);
+  if (text === undefined || !nestsTooDeep(text, levels)) return text;
+  throw new BabelQueueError(
+    "invalid_data",
+    `Cannot encode ${pointer || "the envelope"}: it nests deeper than ${levels} containers`,
+  );
+}
+
+/** The error of a value whose own code, or whose shape, `JSON.stringify` cannot take. */
+export function unwritable(pointer: string, cause: unknown): BabelQueueError {
+  return new BabelQueueError(
+    "invalid_data",
+    `Cannot encode ${pointer || "the envelope"}: reading it failed: ${messageOf(cause)}`,
+    { cause },
+  );
 }
 
 function hasNull(text: string): boolean {

@@ -10,7 +10,7 @@ import { type Frame, frameOfText } from "./_frame.ts";
 import { illTyped, lastMember, layoutOf } from "./_layout.ts";
 import { holdsLongInteger, mayHoldLongInteger, overflows, parseExactly } from "./_numbers.ts";
 import { NO_ROUTE, routeOfEnvelope, routeOfLayout } from "./_route.ts";
-import { endOfContainer, type ObjectSpan, skipSpace, TOO_DEEP } from "./_scan.ts";
+import { nestsTooDeep, type ObjectSpan, skipSpace } from "./_scan.ts";
 import { textOf } from "./_text.ts";
 import { CanonicalVerdict, FullVerdict, type Judgement } from "./_verdicts.ts";
 
@@ -41,19 +41,6 @@ function judgeFrame(
   } catch {
     return null;
   }
-}
-
-/** Whether the containers of a text nest deeper than `room`; false on text that is no JSON. */
-function nestsTooDeep(text: string, room: number): boolean {
-  // Each takes two characters. Counting is much the cheaper test, and few bodies hold that many.
-  if (text.length < 2 * room) return false;
-  let left = room;
-  for (const brace of ["{", "["]) {
-    for (let at = text.indexOf(brace); at >= 0; at = text.indexOf(brace, at + 1)) {
-      if (--left < 0) return endOfContainer(text, 0, room) === TOO_DEEP;
-    }
-  }
-  return false;
 }
 
 /** Judges a body of any shape. */

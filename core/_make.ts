@@ -8,7 +8,7 @@ import { trimAscii } from "./blank.ts";
 import { CORE_META, DEFAULT_QUEUE, FORBIDDEN_META } from "./_contract.ts";
 import { BabelQueueError, EnvelopeKeyError } from "./errors.ts";
 import { isObject } from "./_fold.ts";
-import { escape } from "./_json.ts";
+import { escape, unwritable } from "./_json.ts";
 
 /** The URN of a new message, trimmed. Contract: C90. */
 export function jobOf(urn: string): string {
@@ -32,8 +32,12 @@ export function queueOf(queue: string | undefined): string {
 /** The payload of a new message, as an object that may be written. Contract: C92, GR-3. */
 export function dataOf(data: object | null | undefined): object {
   let value: unknown = data ?? {};
-  const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON === "function") value = toJSON.call(value, "data");
+  try {
+    const { toJSON } = value as { toJSON?: unknown };
+    if (typeof toJSON === "function") value = toJSON.call(value, "data");
+  } catch (cause) {
+    throw unwritable("/data", cause);
+  }
   if (!isObject(value)) {
     const what = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
     throw new BabelQueueError(

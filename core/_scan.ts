@@ -206,3 +206,16 @@ export function stringAt(text: string, start: number, end: number): string | und
     return undefined;
   }
 }
+
+/** Whether the containers of a text nest deeper than `room`; false on text that is no JSON. */
+export function nestsTooDeep(text: string, room: number): boolean {
+  // Each takes two characters. Counting is much the cheaper test, and few bodies hold that many.
+  if (text.length < 2 * room) return false;
+  let left = room;
+  for (const brace of ["{", "["]) {
+    for (let at = text.indexOf(brace); at >= 0; at = text.indexOf(brace, at + 1)) {
+      if (--left < 0) return endOfContainer(text, 0, room) === TOO_DEEP;
+    }
+  }
+  return false;
+}

@@ -6,7 +6,12 @@
 
 /** An error as it is, and an error that describes anything else that was thrown. */
 export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(messageOf(thrown), { cause: thrown });
+  return isA(thrown, Error) ? thrown : new Error(messageOf(thrown), { cause: thrown });
+}
+
+/** `instanceof`, which a proxy can make throw. */
+export function isA<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  return attempt(() => thrown instanceof type) ?? false;
 }
 
 /** The message of an error, or the text of anything else that was thrown. */

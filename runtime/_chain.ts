@@ -14,16 +14,28 @@ export async function runChain(
     }
     let inner: Promise<void> | undefined;
     let open = false;
-    await middleware(ctx, () => {
-      if (inner) return Promise.reject(new Error("next() was called twice by one middleware"));
-      open = true;
-      inner = step(index + 1).finally(() => open = false);
-      // Nobody may be waiting for it: that must not end the process.
-      inner.catch(() => {});
-      return inner;
-    });
-    // A middleware that did not wait for what it started must not have the message acknowledged.
-    if (open) await inner;
+    let misused: Error | undefined;
+    try {
+      await middleware(ctx, () => {
+        if (inner) {
+          misused = new Error("next() was called twice by one middleware");
+          return quiet(Promise.reject(misused));
+        }
+        open = true;
+        inner = step(index + 1).finally(() => open = false);
+        return quiet(inner);
+      });
+    } finally {
+      // The message is not done with before all that was started for it has ended.
+      if (open) await inner;
+    }
+    if (misused) throw misused;
   };
   await step(0);
+}
+
+/** Nobody may be waiting for it, and that must not end the process. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }

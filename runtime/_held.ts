@@ -4,7 +4,7 @@ import type { Deadline } from "./_deadlines.ts";
 import type { Delivery, Subscription } from "./transport.ts";
 
 /** Where a delivery stands in the worker. Each one goes forward only. */
-export type HeldState = "ready" | "working" | "holding" | "settling" | "gone";
+export type HeldState = "ready" | "working" | "deciding" | "holding" | "settling" | "gone";
 
 /** A delivery in the worker's hands, from receive until it is settled or lost. */
 export class Held {

@@ -7,6 +7,7 @@
 
 import { saturate } from "../core/attempts.ts";
 import { deadLetterBlock } from "../core/dead_letter.ts";
+import { isA } from "../core/thrown.ts";
 import { NonRetriableError, RetryAfterError } from "../core/errors.ts";
 import { describeVersion } from "../core/gate.ts";
 import { poisonBlock, poisonRecord } from "../core/poison.ts";
@@ -154,10 +155,10 @@ function countedOf({ subject }: Case): number {
 function failed(of: Case, reason: "failed" | "unknown_urn", error: unknown): Decision {
   const { subject, policy, options } = of;
   const counted = countedOf(of);
-  if (counted >= options.maxAttempts || error instanceof NonRetriableError) {
+  if (counted >= options.maxAttempts || isA(error, NonRetriableError)) {
     return exhausted(of, reason, error, counted);
   }
-  const requestedMs = error instanceof RetryAfterError
+  const requestedMs = isA(error, RetryAfterError)
     ? error.delayMs
     : backoffMs(options.retry, counted, subject.random);
   return retry(

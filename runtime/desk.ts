@@ -161,7 +161,7 @@ export class Desk {
   leaseLost(held: Held, error?: Error): void {
     const { state } = held;
     held.lost = true;
-    if (state === "settling" || state === "gone") return;
+    if (state === "deciding" || state === "settling" || state === "gone") return;
     const reason = `Lost the lease of message '${held.messageId}' from '${held.delivery.queue}'`;
     held.abort(new BabelQueueError("lease_lost", reason, error ? { cause: error } : undefined));
     if (state === "working") this.#working--;
@@ -199,6 +199,8 @@ export class Desk {
       // Nothing in there throws; if it does all the same the message must not be lost with it.
       examined = { kind: "failed", error };
     }
+    // A listener that was told of a warning may have stopped the worker: then it is given back already.
+    if (held.state !== "working") return;
     if (examined.kind !== "dispatch") return this.#finish(held, examined);
     const { deadlines, options, runner } = this.#env;
     const timeoutMs = examined.route.timeoutMs ?? options.handlerTimeoutMs;
@@ -226,17 +228,23 @@ export class Desk {
   }
 
   #conclude(held: Held, outcome: Outcome): void {
+    // Before anybody is told: a listener may stop the worker, and this delivery is not at work any more.
+    held.state = "deciding";
     this.#report.outcome(held, outcome, this.#env.clock.elapsed() - held.startedAtMs);
     const cause = causeOf(outcome);
     let decision: Decision;
     try {
       decision = this.#decide(held, outcome);
     } catch (error) {
-      // A record that cannot be made must not lose the message: it goes back as it is.
+      // A record that cannot be made must not lose the message: it goes back as after a failed write.
       this.#report.settleFailed(held, error);
-      decision = this.#decide(held, { kind: "shutdown" });
+      decision = this.#decide(held, { kind: "writeFailed" });
     }
     if (decision.requestedMs !== undefined) this.#report.delayCut(decision.requestedMs, held);
+    if (held.lost) {
+      this.#leave(held);
+      return this.#report.leaseLost(held);
+    }
     this.#holdThenSettle(held, decision.verdict, decision.holdMs, cause);
   }
 

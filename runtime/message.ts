@@ -4,7 +4,7 @@
  * @module
  */
 
-import { isBlank } from "../core/blank.ts";
+import { isBlank, trimAscii } from "../core/blank.ts";
 import { BabelQueueError, InvalidPayloadError } from "../core/errors.ts";
 import type { JsonObject } from "../core/envelope.ts";
 
@@ -46,10 +46,10 @@ export interface MessageDefinition<Input = JsonObject, Output = Input> {
  * Defines a message. What is published is the schema's input, as given; a handler gets the schema's
  * output, so that transforms and defaults run where the message is handled.
  *
- * @param urn The URN, kept exactly; not blank.
+ * @param urn The URN; not blank, and without white space at its ends, which publishing would trim.
  * @param schema Any Standard Schema.
  * @returns The definition, for `publish` and `handle`.
- * @throws {BabelQueueError} `invalid_option` when the URN is blank or the schema is none.
+ * @throws {BabelQueueError} `invalid_option` when the URN is blank or padded, or the schema is none.
  *
  * @example Types follow from the schema
  * ```ts
@@ -76,6 +76,12 @@ export function defineMessage<Input, Output>(
 ): MessageDefinition<Input, Output> {
   if (typeof urn !== "string" || isBlank(urn)) {
     throw new BabelQueueError("invalid_option", `Cannot define a message: its URN is blank`);
+  }
+  if (trimAscii(urn) !== urn) {
+    throw new BabelQueueError(
+      "invalid_option",
+      `Cannot define message '${urn}': a published URN has no white space at its ends`,
+    );
   }
   if (typeof schema?.["~standard"]?.validate !== "function") {
     throw new BabelQueueError(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { defineMessage, type MessageDefinition, type StandardSchema } from "@bq/core";
 import { test } from "../harness.ts";
-import { ended, URN, withApp } from "./_app.ts";
+import { ended, envelope, URN, withApp } from "./_app.ts";
 import { never, ScriptedTransport } from "./_scripted.ts";
 
 /** A schema that answers as told. */
@@ -127,4 +127,78 @@ test("publish and effect can be taken off the context", async () => {
     await ended(bq.consume({ waitMs: 0 }), clock);
     assert.equal((await transport.size("audit")).ready, 1);
   });
+});
+
+test("a middleware that calls next() twice fails the message, and ends no process", async () => {
+  await withApp({ deadLetter: true, maxAttempts: 1 }, async ({ bq, clock }) => {
+    bq.use(async (_, next) => {
+      await next();
+      void next();
+    });
+    bq.handle(URN, () => {});
+    await bq.publish(URN, {});
+    assert.equal((await ended(bq.consume({ waitMs: 0 }), clock)).deadLettered, 1);
+  });
+});
+
+test("a middleware that throws while next() runs has no second run beside it", async () => {
+  await withApp({ deadLetter: true, maxAttempts: 2 }, async ({ bq, clock }) => {
+    let [atOnce, most] = [0, 0];
+    bq.use((_, next) => {
+      void next();
+      throw new Error("too early");
+    });
+    bq.handle(URN, async () => {
+      most = Math.max(most, ++atOnce);
+      await clock.sleep(50);
+      atOnce--;
+    });
+    await bq.publish(URN, {});
+    assert.equal((await ended(bq.consume({ waitMs: 0 }), clock)).deadLettered, 1);
+    assert.equal(most, 1);
+  });
+});
+
+test("a handler that throws what no instanceof can look at is counted like any other", async () => {
+  await withApp({ deadLetter: true, maxAttempts: 3 }, async ({ bq, clock }) => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    bq.handle(URN, () => {
+      throw proxy;
+    });
+    await bq.publish(URN, {});
+    const counts = await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.deepEqual([counts.failed, counts.deadLettered], [3, 1]);
+  });
+});
+
+test("a stop at once from inside a listener settles the message in hand once", async () => {
+  for (const type of ["handled", "failed", "unknownUrn", "warning"] as const) {
+    const transport = new ScriptedTransport();
+    const force = new AbortController();
+    const onEvent = (event: { type: string }): void => {
+      if (event.type === type) force.abort();
+    };
+    await withApp({ transport, deadLetter: true, onEvent }, async ({ bq, clock }) => {
+      let calls = 0;
+      if (type !== "unknownUrn") {
+        bq.handle(URN, () => {
+          calls++;
+          if (type === "failed") throw new Error("no stock");
+        });
+      }
+      const body = type === "warning" ? envelope({ trace_id: null }) : undefined;
+      const delivery = transport.put("shop", body);
+      await ended(bq.run({ forceSignal: force.signal }), clock);
+      const settles = transport.settled.filter((settle) => settle.delivery === delivery);
+      assert.equal(settles.length, 1, type);
+      assert.equal(calls, type === "warning" || type === "unknownUrn" ? 0 : 1, type);
+    });
+  }
+});
+
+test("a definition whose URN publishing would trim is refused", () => {
+  for (const urn of [" x", "x\n", "\u000bx"]) {
+    assert.throws(() => defineMessage(urn, schema(never)), { code: "invalid_option" });
+  }
 });

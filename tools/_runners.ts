@@ -34,6 +34,7 @@ const PORTABLE: readonly string[] = [
   "tests/process",
   "tests/testing",
   "tests/portable",
+  "tests/brokers",
 ];
 
 /** The runners, in the order they run. */
@@ -63,7 +64,7 @@ export const RUNNERS: readonly Runner[] = [
     name: "workerd",
     runtime: "deno",
     alone: true,
-    files: () => ["tests/runtimes/workerd_test.ts"],
+    files: () => ["tests/runtimes/workerd_test.ts", "tests/runtimes/workerd_suite_test.ts"],
     args: (files) => ["test", ...PERMISSIONS, ...files],
   },
 ];

@@ -20,7 +20,7 @@ function refused(options: unknown, message: RegExp): void {
 }
 
 test("redis() refuses what cannot be, naming option, value and bound", () => {
-  refused({ retryAfterMs: -1 }, /'retryAfterMs' to -1: .* above 0/);
+  refused({ retryAfterMs: -1 }, /'retryAfterMs' to -1: .* above 1000/);
   refused({ retryAfterMs: 0 }, /'retryAfterMs' to 0/);
   refused({ retryAfterMs: NaN }, /'retryAfterMs' to NaN/);
   refused({ retryAfterMs: "90" }, /'retryAfterMs' to '90'/);

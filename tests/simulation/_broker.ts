@@ -4,6 +4,12 @@ import type { Message } from "./_message.ts";
 import type { BrokerPlan } from "./_plan.ts";
 import type { Entry, Time } from "./_time.ts";
 
+/** Who takes messages. */
+export interface Owner {
+  /** The lease of a delivery ended before it was settled. */
+  leaseEnds(delivery: Delivery): void;
+}
+
 /** A message as it lies in the broker; a retry by copy makes another one of the same message. */
 export interface Stored {
   readonly message: Message;
@@ -21,7 +27,7 @@ export interface Stored {
   counted: number;
   state: "ready" | "delayed" | "taken" | "gone";
   /** Who has it while it is taken; `holder` changes with every delivery. */
-  owner: object | null;
+  owner: Owner | null;
   holder: Delivery | null;
   /** The end of its lease or of its delay. */
   timer: Entry | null;
@@ -82,7 +88,7 @@ export class Broker {
   }
 
   /** Takes the next message for `owner`, under a lease where there are any. */
-  take(queue: string, owner: object): Stored | undefined {
+  take(queue: string, owner: Owner): Stored | undefined {
     const item = this.#ready.get(queue)?.shift();
     if (item === undefined) return undefined;
     item.state = "taken";
@@ -119,7 +125,7 @@ export class Broker {
   }
 
   /** Gives back all that `owner` has. */
-  giveBackOf(owner: object): void {
+  giveBackOf(owner: Owner): void {
     for (const item of [...this.#there].reverse()) {
       if (item.state === "taken" && item.owner === owner) this.giveBack(item);
     }
@@ -136,7 +142,8 @@ export class Broker {
     if (item.timer) this.#time.cancel(item.timer);
     // Its clock may run a little faster or slower than the worker's.
     item.timer = this.#time.at(this.plan.leaseMs * this.plan.leaseDrift, () => {
-      this.#log.step("broker", `lease of ${name(item)} ends`);
+      this.#log.step("broker", `lease of #${item.message.serial} ends`);
+      if (item.holder) item.owner?.leaseEnds(item.holder);
       this.giveBack(item);
     });
   }
@@ -164,9 +171,4 @@ export class Broker {
     item.owner = null;
     item.holder = null;
   }
-}
-
-/** How a trace calls it. */
-export function name(item: Stored): string {
-  return `#${item.message.serial}`;
 }

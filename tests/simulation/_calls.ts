@@ -34,7 +34,8 @@ export class Bound {
 /** A call of the App's API that was not answered yet. */
 export interface OpenCall {
   readonly label: string;
-  bound: Bound | null;
+  /** Each that was asked for; the first to be reached counts. */
+  readonly bounds: Bound[];
 }
 
 /** The calls of one process. Each has to end, and those with a bound in time. */
@@ -61,7 +62,7 @@ export class Calls {
     ms: number | null,
     ended?: (error: unknown) => void,
   ): OpenCall {
-    const call: OpenCall = { label, bound: null };
+    const call: OpenCall = { label, bounds: [] };
     this.#open.add(call);
     this.#world.log.step(this.#name, label);
     if (ms !== null) this.limit(call, ms);
@@ -69,7 +70,7 @@ export class Calls {
       if (this.#dead) return;
       this.#open.delete(call);
       this.#world.log.step(this.#name, `${label} ${how}`);
-      const overMs = call.bound?.overMs ?? -1;
+      const overMs = Math.max(...call.bounds.map((bound) => bound.overMs));
       if (overMs > 0) this.#broken("calls end in time", `${label} took ${overMs} ms too long`);
       ended?.(error);
     };
@@ -85,8 +86,7 @@ export class Calls {
   /** From now on the call has to end within `ms`. */
   limit(call: OpenCall, ms: number): void {
     const bound = new Bound(this.#world, ms);
-    if (call.bound && call.bound.overMs >= bound.overMs) return;
-    call.bound = bound;
+    call.bounds.push(bound);
     this.#world.time.at(ms + ENDLESS_MS, () => {
       if (this.#dead || !this.#open.has(call)) return;
       if (bound.overMs > 0) this.#broken("calls end", `${call.label} has not ended`);

@@ -1,5 +1,6 @@
 import type { Chance } from "./_chance.ts";
 import type { Log } from "./_log.ts";
+import type { World } from "./_world.ts";
 
 /** Everything that can go wrong at an await, or between two. */
 export const FAULTS = [
@@ -17,6 +18,7 @@ export const FAULTS = [
   "receive hangs",
   "receive late",
   "receive repeats",
+  "receive gives more",
   "message doubled",
   "settle throws",
   "settle fails before",
@@ -64,6 +66,9 @@ export const FAULTS = [
 /** One thing that can go wrong. */
 export type Fault = typeof FAULTS[number];
 
+/** Stands for a few faults, as often as the rest together. */
+const FEW: readonly number[] = [-1, -1, -1, -1];
+
 /** These end a whole run, so they are kept rare: the history goes on without it. */
 const ENDING: ReadonlySet<Fault> = new Set<Fault>([
   "open fatal",
@@ -72,6 +77,27 @@ const ENDING: ReadonlySet<Fault> = new Set<Fault>([
   "handler closes",
   "handler stops",
 ]);
+
+/** What can keep a worker from extending a lease in time. */
+const AGAINST_LEASES: readonly Fault[] = [
+  "receive late",
+  "extend throws",
+  "extend rejects",
+  "extend null",
+  "extend hangs",
+  "extend late",
+  "handler blocks",
+  "connection drops",
+  "clock jumps",
+];
+
+/** Whether leases can be extended, quickly enough, and nothing gets in the way. */
+export function canKeepLeases({ plan, faults }: World): boolean {
+  const { leaseMs, leaseDrift, extend, latencyMs } = plan.broker;
+  if (leaseMs === null || leaseDrift < 1 || !extend) return false;
+  if (4 * latencyMs + 2 * plan.lagMs + 40 > leaseMs) return false;
+  return !AGAINST_LEASES.some((fault) => faults.knows(fault));
+}
 
 /**
  * Which faults a history knows, and how often each strikes. A history with a few faults reaches what
@@ -86,9 +112,7 @@ export class Faults {
   constructor(chance: Chance, log: Log) {
     this.#chance = chance;
     this.#log = log;
-    const share = chance.pick([0, 0.05, 0.15, 0.3, 0.6]);
-    for (const fault of FAULTS) {
-      if (!chance.hits(share)) continue;
+    for (const fault of drawFaults(chance)) {
       const rate = chance.pick([0.02, 0.1, 0.3]);
       this.#rates.set(fault, ENDING.has(fault) ? rate / 5 : rate);
     }
@@ -128,4 +152,11 @@ export class Faults {
   get healed(): boolean {
     return this.#healed;
   }
+}
+
+/** None, a few, or a part of all. */
+function drawFaults(chance: Chance): readonly Fault[] {
+  const share = chance.pick([0, 0.15, 0.3, 0.6, ...FEW]);
+  if (share >= 0) return FAULTS.filter(() => chance.hits(share));
+  return Array.from({ length: chance.between(1, 4) }, () => chance.pick(FAULTS));
 }

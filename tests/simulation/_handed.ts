@@ -44,7 +44,7 @@ export class Handed {
   lostInStep: number = -1;
   /** It was handed out after its run had ended. */
   late = false;
-  /** It came by a receive that the worker had given up, on top of what it asks for. */
+  /** The worker did not ask for it: it is too many, or came by a receive that was given up. */
   surplus = false;
   /** Whether the transport is done with it. */
   done = false;
@@ -93,6 +93,11 @@ export class Handed {
     if (this.handler === null) return this.handedInStep === steps;
     const { state, startedAtMs, timeoutMs, endedInStep } = this.handler;
     return state === "running" ? nowMs < startedAtMs + timeoutMs : endedInStep === steps;
+  }
+
+  /** Whether the message was settled without its handler, or the worker was told that it is lost. */
+  takenAway({ steps }: Time): boolean {
+    return this.settles.length > 0 || (this.lost && this.lostInStep < steps);
   }
 
   /** Whether the handler returned before its time-out. */

@@ -1,5 +1,6 @@
 import { NonRetriableError, RetryAfterError } from "../../core/errors.ts";
 import type { HandlerContext } from "../../runtime/context.ts";
+import type { Handed } from "./_handed.ts";
 import type { Process } from "./_process.ts";
 
 /**
@@ -22,7 +23,7 @@ export function handle(process: Process, ctx: HandlerContext, timeoutMs: number)
   };
   if (faults.strikes("handler blocks")) time.block(chance.pick([1, 40, 400, 3_000]));
   if (chance.hits(0.2)) return work(process, end);
-  return later(process, ctx, end);
+  return later(process, ctx, handed, end);
 }
 
 /** A handler without an await. */
@@ -41,9 +42,10 @@ function work(
 async function later(
   process: Process,
   ctx: HandlerContext,
+  handed: Handed,
   end: (state: "returned" | "threw", error?: unknown) => void,
 ): Promise<void> {
-  const { chance, faults } = process.world;
+  const { transport, world: { chance, faults, time } } = process;
   try {
     await process.wait(chance.pick([0, 0, 1, 10, 80]));
     if (faults.strikes("handler publishes")) await process.publishing.inside(ctx);
@@ -52,8 +54,12 @@ async function later(
     if (faults.strikes("handler hangs")) await new Promise(() => {});
     const deaf = faults.strikes("handler deaf");
     if (deaf || faults.strikes("handler slow")) {
+      // A deaf handler never looks at its signal.
       const signal = deaf ? undefined : ctx.signal;
       await process.wait(chance.pick([20, 300, 4_000, 40_000]), signal);
+      if (signal && !signal.aborted && handed.takenAway(time)) {
+        transport.rules.broken("a handler is told when its message is taken away", String(handed));
+      }
       signal?.throwIfAborted();
     }
     const failure = failureOf(process);

@@ -58,6 +58,69 @@ export const MUTANTS: readonly Mutant[] = [
     instead: `void this.#backOff(error);`,
   },
   {
+    name: "does not tell a handler that its message is taken away",
+    file: "runtime/_held.ts",
+    text: `this.#controller?.abort(this.#aborted);`,
+    instead: ``,
+  },
+  {
+    name: "is not woken when a lease is lost",
+    file: desk,
+    text: `    this.#report.leaseLost(held, error);
+    this.#wake();`,
+    instead: `    this.#report.leaseLost(held, error);`,
+  },
+  {
+    name: "is not woken when a settle was answered",
+    file: desk,
+    text: `      this.#report.answered(held, verdict, cause, result);
+      this.#leave(held);
+      this.#wake();`,
+    instead: `      this.#report.answered(held, verdict, cause, result);
+      this.#leave(held);`,
+  },
+  {
+    name: "is not woken when a settle failed",
+    file: desk,
+    text: `      this.#report.settleFailed(held, error);
+      this.#leave(held);
+      this.#wake();`,
+    instead: `      this.#report.settleFailed(held, error);
+      this.#leave(held);`,
+  },
+  {
+    name: "extends a lease while it settles",
+    file: desk,
+    text: `    held.lease?.stop();
+    held.state = "settling";`,
+    instead: `    held.state = "settling";`,
+  },
+  {
+    name: "does not keep the lease of a message whose write failed",
+    file: desk,
+    text: `    held.lease?.start();
+    this.#conclude`,
+    instead: `    this.#conclude`,
+  },
+  {
+    name: "receives on while it backs off",
+    file: worker,
+    text: `!intake.aborted && this.#backOffs === 0 && this`,
+    instead: `!intake.aborted && this`,
+  },
+  {
+    name: "goes on receiving after the end of intake",
+    file: worker,
+    text: `!intake.aborted && this.#backOffs === 0 && this`,
+    instead: `this.#backOffs === 0 && this`,
+  },
+  {
+    name: "ends before a receive under way has brought what it took",
+    file: worker,
+    text: `    if (this.#receives > 0 && !this.#over) return;`,
+    instead: ``,
+  },
+  {
     name: "stops for good when a receive is rejected",
     file: worker,
     text: `    this.#backOffs--;`,
@@ -153,20 +216,26 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "waits for ever for a receive that hangs",
     file: worker,
-    text: `deadlines.add(waitMs + RECEIVE_GRACE_MS, () => {`,
-    instead: `deadlines.add(waitMs + RECEIVE_GRACE_MS * 1e6, () => {`,
+    text: `const RECEIVE_GRACE_MS = 30_000;`,
+    instead: `const RECEIVE_GRACE_MS = 1e12;`,
   },
   {
     name: "waits for ever for an open that hangs",
     file: "runtime/connection.ts",
-    text: `this.#deadlines.add(OPEN_PATIENCE_MS, end)`,
-    instead: `this.#deadlines.add(OPEN_PATIENCE_MS * 1e6, end)`,
+    text: `const OPEN_PATIENCE_MS = 30_000;`,
+    instead: `const OPEN_PATIENCE_MS = 1e12;`,
+  },
+  {
+    name: "waits for ever for a subscribe that hangs",
+    file: worker,
+    text: `const SUBSCRIBE_PATIENCE_MS = 30_000;`,
+    instead: `const SUBSCRIBE_PATIENCE_MS = 1e12;`,
   },
   {
     name: "waits for ever for the answer to a settle",
     file: desk,
-    text: `deadlines.add(SETTLE_PATIENCE_MS, () => {`,
-    instead: `deadlines.add(SETTLE_PATIENCE_MS * 1e6, () => {`,
+    text: `const SETTLE_PATIENCE_MS = 30_000;`,
+    instead: `const SETTLE_PATIENCE_MS = 1e12;`,
   },
   {
     name: "runs one handler too many",

@@ -102,7 +102,8 @@ export class Receive {
     const { chance, faults, broker, plan } = this.#subscription.host.world;
     // Brokers often give less than they have.
     const wanted = chance.hits(0.3) ? chance.between(1, this.max) : this.max;
-    this.#taken = this.#subscription.take(wanted);
+    const more = faults.strikes("receive gives more") ? chance.between(1, 3) : 0;
+    this.#taken = this.#subscription.take(wanted + more);
     if (this.#taken.length === 0) return false;
     const { item } = chance.pick(this.#taken);
     if (item.message.twins < MOST_TWINS && faults.strikes("message doubled")) {

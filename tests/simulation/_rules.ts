@@ -1,5 +1,6 @@
 import type { Verdict } from "../../runtime/transport.ts";
 import type { Handed, HandlerCall, SettleCall } from "./_handed.ts";
+import { canKeepLeases } from "./_faults.ts";
 import { checkVerdict } from "./_verdict_rules.ts";
 import type { SimSubscription } from "./_subscription.ts";
 import type { Host } from "./_world.ts";
@@ -142,6 +143,14 @@ export class Rules {
       handed.lost = true;
       handed.lostInStep = world.time.steps;
     } else handed.untilMs = nowMs + leftMs;
+  }
+
+  /** A lease ended at the broker: where nothing was in its way, the worker would have kept it. */
+  leaseEnds(handed: Handed): void {
+    const { world, alive } = this.#host;
+    const last = handed.settles.at(-1);
+    if (!alive || handed.lost || (last && last.answer !== "write failed")) return;
+    if (canKeepLeases(world)) this.broken("a lease in hand is kept", String(handed));
   }
 
   handlerStarts(

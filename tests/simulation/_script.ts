@@ -149,6 +149,12 @@ export class Script {
     if (process === undefined) return;
     this.#world.log.step(process.name, `has its clock set by ${ms} ms`);
     process.clock.jump(ms);
+    for (const { handed } of process.transport.subscriptions) {
+      for (const one of handed) {
+        // The worker has not looked at it yet, and will read its lease by the new time.
+        if (one.handedInStep === this.#world.time.steps) one.untilMs -= ms;
+      }
+    }
   }
 
   #ask(): void {

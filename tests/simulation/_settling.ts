@@ -14,7 +14,7 @@ export function settle(
 ): Promise<"settled" | "expired"> {
   const { rules, line } = subscription.transport;
   const { faults, broker, log } = subscription.host.world;
-  const handed = subscription.find(delivery);
+  const handed = subscription.find(delivery)!;
   const call = rules.settle(subscription, handed, verdict);
   if (faults.strikes("settle throws")) {
     rules.answered(handed, call, "failed");

@@ -6,6 +6,7 @@ import type {
   Subscription,
   Verdict,
 } from "../../runtime/transport.ts";
+import type { Owner } from "./_broker.ts";
 import { deliver } from "./_deliver.ts";
 import type { Handed } from "./_handed.ts";
 import { Receive } from "./_receive.ts";
@@ -17,7 +18,7 @@ import type { Host } from "./_world.ts";
 const SHORTEST_BACK_OFF_MS = 50;
 
 /** One queue's deliveries on one connection. */
-export class SimSubscription implements Subscription {
+export class SimSubscription implements Subscription, Owner {
   readonly lanes: number;
   readonly extend?: (delivery: Delivery) => Promise<number | null>;
   readonly host: Host;
@@ -42,7 +43,7 @@ export class SimSubscription implements Subscription {
     this.bornAtMs = host.world.time.nowMs;
     const { broker } = host.world.plan;
     this.lanes = broker.lanes;
-    if (broker.extend) this.extend = (delivery) => extend(this, this.find(delivery));
+    if (broker.extend) this.extend = (delivery) => extend(this, this.find(delivery)!);
   }
 
   receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
@@ -85,8 +86,8 @@ export class SimSubscription implements Subscription {
   handOut(batch: readonly Handed[], { max, givenUp }: Receive): readonly Delivery[] {
     const { log, faults, chance, time } = this.host.world;
     const deliveries = batch.map((handed) => handed.delivery);
-    for (const handed of batch) {
-      handed.surplus = givenUp;
+    for (const [i, handed] of batch.entries()) {
+      handed.surplus = givenUp || i >= max;
       handed.handedInStep = time.steps;
       handed.untilMs = (handed.delivery.leaseUntilMs ?? Infinity) - this.host.wallMs + time.nowMs;
       handed.late = time.nowMs >= this.endedAtMs;
@@ -107,6 +108,11 @@ export class SimSubscription implements Subscription {
     if (nowMs < this.quietUntilMs) return;
     this.failedInStep = steps;
     this.quietUntilMs = nowMs + SHORTEST_BACK_OFF_MS;
+  }
+
+  leaseEnds(delivery: Delivery): void {
+    const handed = this.find(delivery);
+    if (handed && this.endedAtMs === Infinity) this.transport.rules.leaseEnds(handed);
   }
 
   /** The broker takes one message from the worker. */
@@ -151,8 +157,8 @@ export class SimSubscription implements Subscription {
     return taken;
   }
 
-  find(delivery: Delivery): Handed {
-    return this.handed.find((handed) => handed.delivery === delivery)!;
+  find(delivery: Delivery): Handed | undefined {
+    return this.handed.find((handed) => handed.delivery === delivery);
   }
 
   #lose(handed: Handed, error: Error): void {

@@ -28,7 +28,7 @@ for (const [client, layout] of Object.entries(CLIENTS) as [ClientKind, Layout][]
       run,
       `redis, ${client}, ${one}`,
       () => redisHarness({ broker: broker(), layout: one, client }),
-      quickFeatures(),
+      quickFeatures(one),
     );
   }
 }

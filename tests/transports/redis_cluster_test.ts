@@ -14,6 +14,6 @@ for (const [client, layout] of [["own", "zset"], ["node-redis", "legacy"]] as co
     run,
     `redis cluster, ${client}, ${layout}`,
     () => redisHarness({ broker: broker(), layout, client, cluster: true }),
-    quickFeatures(),
+    quickFeatures(layout),
   );
 }

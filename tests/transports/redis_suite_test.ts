@@ -1,7 +1,7 @@
 import { testTransport } from "@bq/core/testing";
 import { absentRedis, brokerOfFile, startRedis } from "../brokers/mod.ts";
 import { test } from "../harness.ts";
-import { COUNTED, FEATURES, redisHarness } from "../redis/harness.ts";
+import { featuresOf, redisHarness } from "../redis/harness.ts";
 
 const ignore = await absentRedis();
 const broker = brokerOfFile(ignore, () => startRedis());
@@ -12,6 +12,6 @@ for (const layout of ["legacy", "zset"] as const) {
     run,
     `redis, ${layout}`,
     () => redisHarness({ broker: broker(), layout }),
-    layout === "legacy" ? FEATURES : { ...FEATURES, skip: COUNTED },
+    featuresOf(layout),
   );
 }

@@ -12,6 +12,6 @@ for (const layout of ["legacy", "zset"] as const) {
     run,
     `valkey, ${layout}`,
     () => redisHarness({ broker: broker(), layout }),
-    quickFeatures(),
+    quickFeatures(layout),
   );
 }

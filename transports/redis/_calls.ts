@@ -2,10 +2,9 @@ import { type Clock, ConnectionError, SettleWriteError } from "@bq/core";
 import { connectionError, isTransient, UnsentError } from "./_errors.ts";
 import type { QueueLayout, Reserved, SettlePart, WorkCall } from "./_layout.ts";
 import type { Link } from "./_link.ts";
+import { afterThisTick } from "./_microtask.ts";
 import { readWork, type WorkReply } from "./_reply.ts";
 
-/** Turns of the microtask queue in which what belongs together is collected. */
-const COLLECTING_TURNS = 3;
 /** Most settles of one call. */
 const LARGEST_SETTLE = 256;
 /** Wait before something is sent again, in milliseconds. */
@@ -107,12 +106,7 @@ export class Calls {
   #collect(): void {
     if (this.#collecting) return;
     this.#collecting = true;
-    let turns = COLLECTING_TURNS;
-    const turn = (): void => {
-      if (--turns > 0) queueMicrotask(turn);
-      else this.#send();
-    };
-    queueMicrotask(turn);
+    afterThisTick(() => this.#send());
   }
 
   #send(): void {

@@ -27,12 +27,18 @@ export interface SettlePart {
   readonly payload?: Uint8Array;
 }
 
+/** A command that is no script, and its key. */
+export interface PlainCommand {
+  readonly command: readonly RedisArgument[];
+  readonly key: string;
+}
+
 /** A part of a publish that is sent as one command. */
 export interface PublishCall {
   /** Which messages, by index. */
   readonly indexes: readonly number[];
-  /** A script, or a command with its first key. */
-  readonly send: ScriptCall | { readonly command: readonly RedisArgument[]; readonly key: string };
+  /** A script, or a plain command. */
+  readonly send: ScriptCall | PlainCommand;
 }
 
 /** One call that settles and reserves. */
@@ -59,6 +65,11 @@ export interface QueueLayout {
     verdict: Extract<Verdict, { kind: "ack" | "retry" | "release" | "return" }>,
     nowMs: number,
   ): SettlePart;
+  /**
+   * Acknowledges with a plain command, where there is one: a script would copy a large member once
+   * more, and the server's Lua makes that the dearest part of it. Contract: R40.
+   */
+  acknowledge?(reserved: Reserved): PlainCommand;
   /** Writes a record and ends the reservation. */
   deadLetter(
     reserved: Reserved,
@@ -101,7 +112,7 @@ export interface LayoutOptions {
   readonly migrationBatchSize: number;
 }
 
-/** Bytes of bodies that one call reserves beyond its first job. */
+/** Bytes of bodies that one call reserves, about, but at least its first job. */
 export const LARGEST_BATCH_BYTES = 262_144;
 /** Messages of one publish call; a script cannot unpack many more. */
 const LARGEST_PUBLISH = 1_000;

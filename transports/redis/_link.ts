@@ -1,6 +1,7 @@
 import type { ConnectionError } from "@bq/core";
 import type { RedisArgument, RedisClient, RedisReply } from "./client.ts";
 import { connectionError, isUnknownScript, UnsentError } from "./_errors.ts";
+import type { PlainCommand } from "./_layout.ts";
 import type { ScriptCall } from "./_script.ts";
 
 /** What the link tells about its connection. */
@@ -59,6 +60,11 @@ export class Link {
       if (!isUnknownScript(error)) throw error;
       return await this.call(["EVAL", script.source, `${keys.length}`, ...keys, ...args], keys[0]);
     }
+  }
+
+  /** Sends what is a script, or a plain command. */
+  send(what: ScriptCall | PlainCommand): Promise<RedisReply> {
+    return "script" in what ? this.run(what) : this.call(what.command, what.key);
   }
 
   /** Why nothing can be sent. */

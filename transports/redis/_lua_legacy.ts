@@ -5,7 +5,7 @@ import type { Script } from "./_script.ts";
 /** Writes a record to the dead-letter queue and ends the reservation. See lua/legacy_dead_letter.lua. */
 export const LEGACY_DEAD_LETTER: Script = {
   name: "legacy_dead_letter",
-  sha: "a09603afd04571094879b52fbd036cea431af3c3",
+  sha: "01d322992b4d91b749de5c9e840b0975ed2676d0",
   source: `local deadline = redis.call('ZSCORE', KEYS[2], ARGV[1])
 if not deadline then
 return 0
@@ -14,27 +14,41 @@ local function failed(reply)
 return type(reply) == 'table' and reply.err or false
 end
 redis.call('ZREM', KEYS[2], ARGV[1])
-local written = redis.pcall('RPUSH', KEYS[3], ARGV[2])
-if failed(written) then
-redis.call('ZADD', KEYS[2], deadline, ARGV[1])
-return written
+local moved = redis.pcall('RPUSH', KEYS[3], ARGV[2])
+if not failed(moved) then
+moved = redis.pcall('LREM', KEYS[1], 1, string.sub(ARGV[1], 34))
+if failed(moved) then
+redis.call('RPOP', KEYS[3])
 end
-redis.pcall('LREM', KEYS[1], 1, string.sub(ARGV[1], 34))
+end
+if failed(moved) then
+redis.call('ZADD', KEYS[2], deadline, ARGV[1])
+return moved
+end
 return 1`,
 };
 
 /** Puts back what consumers without recovery left in flight. See lua/legacy_requeue.lua. */
 export const LEGACY_REQUEUE: Script = {
   name: "legacy_requeue",
-  sha: "a83890e01250cae29dcdf47b78642ad62fc7dcbc",
+  sha: "d04fbfa49952b196580c6bb5f04309c4c6be9a95",
   source: `local endless = redis.call('ZRANGEBYSCORE', KEYS[3], '+inf', '+inf')
-redis.call('LLEN', KEYS[1])
-redis.call('LLEN', KEYS[2])
-for _, member in ipairs(endless) do
-local raw = string.sub(member, 34)
-if redis.call('LREM', KEYS[2], 1, raw) == 1 then
-redis.call('RPUSH', KEYS[1], raw)
+local function failed(reply)
+return type(reply) == 'table' and reply.err or false
 end
+local function requeue(ready, processing, raw)
+if not redis.call('LPOS', processing, raw) then
+return
+end
+redis.call('RPUSH', ready, raw)
+local taken = redis.pcall('LREM', processing, 1, raw)
+if failed(taken) then
+redis.call('RPOP', ready)
+error(taken)
+end
+end
+for _, member in ipairs(endless) do
+requeue(KEYS[1], KEYS[2], string.sub(member, 34))
 redis.call('ZREM', KEYS[3], member)
 end
 return #endless`,
@@ -43,28 +57,46 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/legacy_work.lua. */
 export const LEGACY_WORK: Script = {
   name: "legacy_work",
-  sha: "24b5a60f0018e847f2a342a6b194f1cd3745d814",
+  sha: "a1faeeda3a8fdaf00464347eb68ddb0c1c9277b7",
   source: `local ready, processing, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
 end
+local function requeue(ready, processing, raw)
+if not redis.call('LPOS', processing, raw) then
+return
+end
+redis.call('RPUSH', ready, raw)
+local taken = redis.pcall('LREM', processing, 1, raw)
+if failed(taken) then
+redis.call('RPOP', ready)
+error(taken)
+end
+end
 local function head(max, cap)
-local jobs, count, bytes, size = {}, 0, 0, 16
-repeat
-local page = redis.call('LRANGE', ready, count, math.min(count + size, max) - 1)
+local jobs = redis.call('LRANGE', ready, 0, 0)
+if not jobs[1] or max == 1 then
+return jobs, #jobs
+end
+local count, bytes = 1, #jobs[1]
+while count < max and bytes < cap do
+local room = math.floor((cap - bytes) * count / math.max(bytes, 1)) + 1
+local size = math.min(max - count, room, 64)
+local page = redis.call('LRANGE', ready, count, count + size - 1)
 local got = #page
 for i = 1, got do
 local job = page[i]
 bytes = bytes + #job
-if count > 0 and bytes > cap then
+if bytes > cap * 1.25 then
 return jobs, count
 end
 count = count + 1
 jobs[count] = job
 end
-local full = got == size
-size = bytes * 4 < cap and 64 or 16
-until not full or count >= max or bytes >= cap
+if got < size then
+break
+end
+end
 return jobs, count
 end
 local settles, errors = '', {}
@@ -75,7 +107,11 @@ if removed ~= 1 then
 return removed
 end
 local ended = redis.pcall('LREM', processing, 1, string.sub(member, 34))
-return failed(ended) and ended or 1
+if failed(ended) then
+redis.call('ZADD', deadlines, ARGV[2], member)
+return ended
+end
+return 1
 end
 local function run(kind, member, _, value)
 if kind == 'a' then
@@ -90,14 +126,16 @@ return deadline
 end
 local raw = string.sub(member, 34)
 redis.call('ZREM', deadlines, member)
-local ended = redis.pcall('LREM', processing, 1, raw)
-local pushed = redis.pcall('RPUSH', ready, value or raw)
-if failed(pushed) then
-if ended == 1 then
-redis.call('RPUSH', processing, raw)
+local moved = redis.pcall('RPUSH', ready, value or raw)
+if not failed(moved) then
+moved = redis.pcall('LREM', processing, 1, raw)
+if failed(moved) then
+redis.call('RPOP', ready)
 end
+end
+if failed(moved) then
 redis.call('ZADD', deadlines, deadline, member)
-return pushed
+return moved
 end
 return 1
 end
@@ -144,14 +182,13 @@ local expired = redis.call('ZRANGEBYSCORE', deadlines, '-inf', now, 'LIMIT', 0, 
 if #expired == 0 then
 return
 end
-redis.call('LLEN', ready)
-redis.call('LLEN', processing)
 for _, member in ipairs(expired) do
 redis.call('ZREM', deadlines, member)
 if #member >= 34 and string.byte(member, 33) == 58 then
-local raw = string.sub(member, 34)
-if redis.call('LREM', processing, 1, raw) == 1 then
-redis.call('RPUSH', ready, raw)
+local moved, refusal = pcall(requeue, ready, processing, string.sub(member, 34))
+if not moved then
+redis.call('ZADD', deadlines, now, member)
+error(refusal)
 end
 end
 end
@@ -184,7 +221,14 @@ end
 error(moved)
 end
 if count > 1 then
-redis.call('LTRIM', ready, count, -1)
+local trimmed = redis.pcall('LTRIM', ready, count, -1)
+if failed(trimmed) then
+for i = 1, count do
+redis.call('RPOP', processing)
+redis.call('ZREM', deadlines, members[2 * i])
+end
+error(trimmed)
+end
 end
 reply[3] = string.rep('l', count)
 for i = 1, count do

@@ -46,14 +46,12 @@ return length`,
 /** Puts back what consumers without recovery left reserved. See lua/zset_requeue.lua. */
 export const ZSET_REQUEUE: Script = {
   name: "zset_requeue",
-  sha: "c654343c60553f1e669578f53d81266460ad38a0",
+  sha: "bdf765d9b3fee2bb54cff70c51fafe4bb7d4447e",
   source: `local endless = redis.call('ZRANGEBYSCORE', KEYS[2], '+inf', '+inf')
-redis.call('LLEN', KEYS[1])
-redis.call('LLEN', KEYS[3])
 for _, member in ipairs(endless) do
-redis.call('ZREM', KEYS[2], member)
-redis.call('RPUSH', KEYS[1], member)
 redis.call('RPUSH', KEYS[3], '1')
+redis.call('RPUSH', KEYS[1], member)
+redis.call('ZREM', KEYS[2], member)
 end
 return #endless`,
 };
@@ -61,7 +59,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/zset_work.lua. */
 export const ZSET_WORK: Script = {
   name: "zset_work",
-  sha: "0eeec5bc14807b7ba3e5d796c034423e12d5d47e",
+  sha: "c6b44e9d602e014e5d2156df717147e049b6cf45",
   source: `local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
@@ -72,37 +70,20 @@ return
 end
 local due = redis.call('ZRANGEBYSCORE', from, '-inf', now, 'LIMIT', 0, batch)
 local count = #due
-redis.call('LLEN', ready)
-redis.call('LLEN', notify)
-redis.call('ZREMRANGEBYRANK', from, 0, count - 1)
 for first = 1, count, 100 do
 local last = math.min(first + 99, count)
 local tokens = {}
 for i = 1, last - first + 1 do
 tokens[i] = '1'
 end
-redis.call('RPUSH', ready, unpack(due, first, last))
 redis.call('RPUSH', notify, unpack(tokens))
+redis.call('RPUSH', ready, unpack(due, first, last))
 end
+local removed = redis.pcall('ZREMRANGEBYRANK', from, 0, count - 1)
+if failed(removed) then
+redis.call('LTRIM', ready, 0, -count - 1)
+error(removed)
 end
-local function head(max, cap)
-local jobs, count, bytes, size = {}, 0, 0, 16
-repeat
-local page = redis.call('LRANGE', ready, count, math.min(count + size, max) - 1)
-local got = #page
-for i = 1, got do
-local job = page[i]
-bytes = bytes + #job
-if count > 0 and bytes > cap then
-return jobs, count
-end
-count = count + 1
-jobs[count] = job
-end
-local full = got == size
-size = bytes * 4 < cap and 64 or 16
-until not full or count >= max or bytes >= cap
-return jobs, count
 end
 local function raise(job, lossless)
 if lossless then
@@ -190,20 +171,62 @@ end
 return reply
 end
 local lossless = ARGV[7] == 'splice'
-local function reserve_one()
-local job = redis.call('LINDEX', ready, 0)
-if not job then
-return
+local function take(count, members)
+local taken = redis.pcall('LTRIM', ready, count, -1)
+if failed(taken) then
+for i = 1, count do
+redis.call('ZREM', reserved, members[2 * i])
 end
+error(taken)
+end
+end
+local function reserve()
+migrate(delayed, ARGV[2], ARGV[4])
+if ARGV[5] == '1' then
+migrate(reserved, ARGV[2], ARGV[4])
+end
+if max == 1 then
+local job = redis.call('LINDEX', ready, 0)
+if job then
 local member, kind = raise(job, lossless)
 redis.call('ZADD', reserved, ARGV[3], member)
-redis.call('LPOP', ready)
+take(1, { ARGV[3], member })
 redis.pcall('LPOP', notify)
 reply[3] = kind
 reply[4] = kind == 'c' and job or member
 reply[5] = kind == 'c' and member or nil
 end
-local function reserve_many()
+return
+end
+if max == 0 then
+return
+end
+local function head(max, cap)
+local jobs = redis.call('LRANGE', ready, 0, 0)
+if not jobs[1] or max == 1 then
+return jobs, #jobs
+end
+local count, bytes = 1, #jobs[1]
+while count < max and bytes < cap do
+local room = math.floor((cap - bytes) * count / math.max(bytes, 1)) + 1
+local size = math.min(max - count, room, 64)
+local page = redis.call('LRANGE', ready, count, count + size - 1)
+local got = #page
+for i = 1, got do
+local job = page[i]
+bytes = bytes + #job
+if bytes > cap * 1.25 then
+return jobs, count
+end
+count = count + 1
+jobs[count] = job
+end
+if got < size then
+break
+end
+end
+return jobs, count
+end
 local jobs, count = head(max, tonumber(ARGV[6]))
 if count == 0 then
 return
@@ -221,20 +244,9 @@ end
 reply[#reply + 1] = member
 end
 redis.call('ZADD', reserved, unpack(members))
-redis.call('LTRIM', ready, count, -1)
+take(count, members)
 redis.pcall('LTRIM', notify, count, -1)
 reply[3] = table.concat(kinds)
-end
-local function reserve()
-migrate(delayed, ARGV[2], ARGV[4])
-if ARGV[5] == '1' then
-migrate(reserved, ARGV[2], ARGV[4])
-end
-if max == 1 then
-reserve_one()
-elseif max > 1 then
-reserve_many()
-end
 end
 local done, problem = pcall(reserve)
 if not done then

@@ -53,18 +53,22 @@ async function publishPart(
     if (signal.aborted) {
       return failed(new BabelQueueError("publish_failed", `Cannot ${doing}: its time is over`));
     }
-    const answer = "script" in send ? link.run(send) : link.call(send.command, send.key);
     try {
-      if (await unlessAborted(answer, signal) === ABORTED) {
-        return uncertain(queue, new Error("no answer came in time"));
+      if (await unlessAborted(link.send(send), signal) === ABORTED) {
+        return uncertainOutcome(queue, new Error("no answer came in time"));
       }
       return { status: "confirmed" };
     } catch (error) {
       if (error instanceof UnsentError) continue;
-      if (!isAnswer(error)) return uncertain(queue, error);
-      return failed(answered(doing, error));
+      return failedOutcome(queue, error);
     }
   }
+}
+
+/** What became of a publish that ended with an error: without an answer it may have been made. */
+export function failedOutcome(queue: string, error: unknown): PublishOutcome {
+  if (!isAnswer(error)) return uncertainOutcome(queue, error);
+  return failed(answered(`publish to '${queue}'`, error));
 }
 
 /** What the server said is the reason, word by word. */
@@ -93,7 +97,8 @@ function failed(error: Error): PublishOutcome {
   return { status: "failed", error };
 }
 
-function uncertain(queue: string, cause: unknown): PublishOutcome {
+/** Sent, and nothing heard. */
+export function uncertainOutcome(queue: string, cause: unknown): PublishOutcome {
   const error = new PublishUncertainError(
     `Cannot confirm a publish to '${queue}': ${textOf(cause)}`,
     { cause },
@@ -102,5 +107,5 @@ function uncertain(queue: string, cause: unknown): PublishOutcome {
 }
 
 function unanswered(queue: string): PublishOutcome {
-  return uncertain(queue, new Error("the transport gave no outcome"));
+  return uncertainOutcome(queue, new Error("the transport gave no outcome"));
 }

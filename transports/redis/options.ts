@@ -5,8 +5,13 @@
  */
 
 import { BabelQueueError, checkOptions, type OptionCheck, refuseOption } from "@bq/core";
-import type { RedisOptions as ConnectionOptions } from "ioredis";
 import type { RedisClientLike } from "./clients/adapt.ts";
+
+/** Options of ioredis, handed on as they are; for instance `sentinels`, `name`, `tls`, `password`, `family`. */
+export interface ConnectionOptions {
+  /** One of them. */
+  readonly [option: string]: unknown;
+}
 
 /** Options of {@linkcode redis}. Give a `url`, or nodes of a `cluster`, or a `client` of your own. */
 export interface RedisOptions {
@@ -32,7 +37,7 @@ export interface RedisOptions {
    */
   readonly cluster?: readonly string[];
   /**
-   * More options for ioredis, for instance `sentinels` and `name`, `tls` or `password`.
+   * More options for the client that the transport makes, which is ioredis.
    *
    * @default {{}}
    */
@@ -52,7 +57,7 @@ export interface RedisOptions {
   readonly prefix?: string;
   /**
    * How long a message is reserved before another worker gets it, in milliseconds, rounded up to whole
-   * seconds. A worker extends it while its handler runs. Null: never, an operator has to act.
+   * seconds; above 1,000, since a score of whole seconds could not be moved forward within one. A worker extends it while its handler runs. Null: never, an operator has to act.
    * Contract: R16, R49, R67.
    *
    * @default {90000}
@@ -134,8 +139,8 @@ const CHECKS: { readonly [K in keyof Required<RedisOptions>]: OptionCheck } = {
   },
   retryAfterMs: (name, value) => {
     if (value === null) return;
-    if (typeof value !== "number" || !(value > 0) || value > Number.MAX_SAFE_INTEGER) {
-      refuseOption(name, value, "null, or a number of milliseconds above 0");
+    if (typeof value !== "number" || !(value > 1_000) || value > Number.MAX_SAFE_INTEGER) {
+      refuseOption(name, value, "null, or a number of milliseconds above 1000");
     }
   },
   migrationBatchSize: (name, value) => {

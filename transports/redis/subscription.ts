@@ -12,7 +12,12 @@ import { Bell } from "./_bell.ts";
 import { Calls } from "./_calls.ts";
 import { closedError, connectionError, isTransient, textOf } from "./_errors.ts";
 import { Idle, type PollBackOff } from "./_idle.ts";
-import type { QueueLayout, Reserved } from "./_layout.ts";
+import {
+  LARGEST_BATCH_BYTES,
+  type PlainCommand,
+  type QueueLayout,
+  type Reserved,
+} from "./_layout.ts";
 import type { Link } from "./_link.ts";
 import { replyText } from "./_reply.ts";
 import type { ScriptCall } from "./_script.ts";
@@ -22,6 +27,10 @@ import { scoreOf } from "./scores.ts";
 const LARGEST_LANES = 64;
 /** Fewest: while one call is on its way the next batch can be asked for. */
 const SMALLEST_LANES = 2;
+/** Length of a member from which it is acknowledged by a plain command, in bytes. */
+const LARGE_BYTES = 16_384;
+/** Batches over which the length of a body is averaged. */
+const BODIES_REMEMBERED = 4;
 /** Wait before a record is written again, in milliseconds. */
 const AGAIN_MS = 50;
 
@@ -58,7 +67,6 @@ interface Held {
 
 /** Receives from and settles with one queue. */
 export class RedisSubscription implements Subscription {
-  readonly lanes: number;
   readonly extend?: (delivery: Delivery) => Promise<number | null>;
   readonly #setup: SubscriptionSetup;
   readonly #calls: Calls;
@@ -67,18 +75,16 @@ export class RedisSubscription implements Subscription {
   readonly #held: Map<Delivery, Held> = new Map();
   readonly #ending: () => void;
   #left: number;
-  #writing: Set<Promise<unknown>> = new Set();
+  /** How long a body is, as the last ones were. */
+  #bodyBytes = 1;
+  readonly #writes: Set<Promise<unknown>> = new Set();
   #closing: Promise<void> | undefined;
 
   /** @param setup What it works with. */
   constructor(setup: SubscriptionSetup) {
-    const { queue, layout, link, context: { clock }, options, batchSize } = setup;
+    const { queue, layout, link, context: { clock }, options } = setup;
     this.#setup = setup;
     this.#left = setup.budget;
-    this.lanes = Math.max(
-      SMALLEST_LANES,
-      Math.min(LARGEST_LANES, Math.ceil(options.prefetch / batchSize)),
-    );
     if (setup.leases) this.extend = (delivery) => this.#extend(delivery);
     this.#calls = new Calls({ queue, layout, link, clock });
     const { client } = link;
@@ -89,6 +95,13 @@ export class RedisSubscription implements Subscription {
     this.#ending = (): void => this.#idle.end();
     options.intake.addEventListener("abort", this.#ending, { once: true });
     if (options.intake.aborted) this.#ending();
+  }
+
+  /** The fewer messages one call brings, the more calls are under way; large messages come few at a time. */
+  get lanes(): number {
+    const { options: { prefetch }, batchSize } = this.#setup;
+    const batch = Math.min(batchSize, Math.max(1, LARGEST_BATCH_BYTES / this.#bodyBytes));
+    return Math.max(SMALLEST_LANES, Math.min(LARGEST_LANES, Math.ceil(prefetch / batch)));
   }
 
   async receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
@@ -130,12 +143,15 @@ export class RedisSubscription implements Subscription {
     this.#held.delete(delivery);
     if (verdict.kind === "leave") return "settled";
     try {
-      return verdict.kind === "deadLetter"
-        ? await this.#deadLetter(held, verdict)
-        : await this.#calls.settle(
-          layout.settle(held.reserved, verdict, clock.now()),
-          held.untilMs,
-        );
+      if (verdict.kind === "deadLetter") return await this.#deadLetter(held, verdict);
+      if (verdict.kind === "ack" && held.reserved.memberLength >= LARGE_BYTES) {
+        const command = layout.acknowledge?.(held.reserved);
+        if (command !== undefined) return await this.#writing(this.#insist(command, held));
+      }
+      return await this.#calls.settle(
+        layout.settle(held.reserved, verdict, clock.now()),
+        held.untilMs,
+      );
     } catch (error) {
       // Nothing was settled, so that the worker can settle it in another way.
       if (error instanceof SettleWriteError) this.#held.set(delivery, held);
@@ -161,7 +177,7 @@ export class RedisSubscription implements Subscription {
     if (signal?.aborted) abort();
     try {
       await this.#calls.drained();
-      await Promise.all([...this.#writing]);
+      await Promise.all([...this.#writes]);
       if (!this.#calls.ended.aborted) await this.#giveBackAll();
       await this.#bell?.close();
     } finally {
@@ -185,10 +201,13 @@ export class RedisSubscription implements Subscription {
 
   #handOut(jobs: readonly Reserved[]): readonly Delivery[] {
     const { clock } = this.#setup.context;
+    let bytes = 0;
     for (const reserved of jobs) {
+      bytes += reserved.memberLength;
       const untilMs = reserved.endsAtMs - clock.now() + clock.elapsed();
       this.#held.set(reserved.delivery, { reserved, untilMs });
     }
+    this.#bodyBytes += (bytes / jobs.length - this.#bodyBytes) / BODIES_REMEMBERED;
     // Too late for whoever waited: closing gives back what is held.
     return this.#over ? [] : jobs.map(({ delivery }) => delivery);
   }
@@ -204,28 +223,34 @@ export class RedisSubscription implements Subscription {
     verdict: Extract<Verdict, { kind: "deadLetter" }>,
   ): Promise<"settled" | "expired"> {
     const { layout } = this.#setup;
-    const writing = this.#insist(layout.deadLetter(held.reserved, verdict), held);
-    const quiet = writing.catch(() => {});
-    this.#writing.add(quiet);
     try {
-      return await writing;
+      return await this.#writing(this.#insist(layout.deadLetter(held.reserved, verdict), held));
     } catch (error) {
       throw new SettleWriteError(
         `Cannot write a record to '${verdict.queue}': ${textOf(error)}${hintFor(error)}`,
         { cause: error },
       );
+    }
+  }
+
+  /** Closing waits for it. */
+  async #writing<T>(write: Promise<T>): Promise<T> {
+    const quiet = write.catch(() => {});
+    this.#writes.add(quiet);
+    try {
+      return await write;
     } finally {
-      this.#writing.delete(quiet);
+      this.#writes.delete(quiet);
     }
   }
 
   /** A gated write may be tried again until its reservation ends. */
-  async #insist(call: ScriptCall, held: Held): Promise<"settled" | "expired"> {
+  async #insist(what: ScriptCall | PlainCommand, held: Held): Promise<"settled" | "expired"> {
     const { link, context: { clock } } = this.#setup;
     let uncertain = false;
     for (;;) {
       try {
-        return await link.run(call) === 1 || uncertain ? "settled" : "expired";
+        return await link.send(what) === 1 || uncertain ? "settled" : "expired";
       } catch (error) {
         if (!isTransient(error) || this.#calls.ended.aborted) throw error;
         uncertain = true;

@@ -25,7 +25,7 @@ import { legacyLayout } from "./legacy.ts";
 import { Link } from "./_link.ts";
 import { type RedisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { assertBytes } from "./_probe.ts";
-import { publishAll } from "./_publish.ts";
+import { Publishing } from "./_publishing.ts";
 import { RedisSubscription } from "./subscription.ts";
 import { zsetLayout } from "./zset.ts";
 
@@ -78,6 +78,7 @@ class OnRedis implements RedisTransport {
   readonly #given: RedisClient | undefined;
   readonly #layout: Layout;
   readonly #queues: Map<string, QueueLayout> = new Map();
+  readonly #publishing: Map<string, Publishing> = new Map();
   readonly #polls: Map<string, PollBackOff> = new Map();
   readonly #subscriptions: Set<RedisSubscription> = new Set();
   readonly #closing: AbortController = new AbortController();
@@ -135,9 +136,13 @@ class OnRedis implements RedisTransport {
     const layout = this.#queue(queue);
     this.#refuseDelays(queue, messages);
     options.signal?.throwIfAborted();
-    const closing = this.#closing.signal;
-    const signal = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
-    return await publishAll(messages, { queue, layout, link, clock: context.clock, signal });
+    let publishing = this.#publishing.get(queue);
+    if (publishing === undefined) {
+      const { clock } = context;
+      publishing = new Publishing({ queue, layout, link, clock, closing: this.#closing.signal });
+      this.#publishing.set(queue, publishing);
+    }
+    return await publishing.publish(messages, options.signal);
   }
 
   async subscribe(queue: string, options: SubscribeOptions): Promise<Subscription> {

@@ -96,6 +96,11 @@ function zsetQueue(name: string, options: ZsetOptions): QueueLayout {
       return { reserved: reservation, plan, payload };
     },
 
+    acknowledge: (reservation) => ({
+      command: ["ZREM", reserved, memberOf({ reserved: reservation })],
+      key: reserved,
+    }),
+
     deadLetter(reservation, { record, queue }) {
       const dead = zsetKeys(queue, prefix);
       return {

@@ -76,6 +76,8 @@ class Ioredis implements RedisClient {
     try {
       if (status === "wait") await this.#client.connect();
       else await this.#becomesReady();
+      // It goes on with database 0 when the one that was asked for is refused.
+      if (/DB index|SELECT/.test(this.#lastError?.message ?? "")) throw this.#lastError;
     } catch (error) {
       // The client only says that the connection was closed; the event before it said why.
       throw this.#lastError ?? error;
@@ -115,6 +117,7 @@ class Ioredis implements RedisClient {
   close(): Promise<void> {
     const client = this.#client;
     const { status } = client;
+    if (status === "end") return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     client.on("end", () => resolve());
     client.disconnect();

@@ -1,5 +1,6 @@
-import type { ClusterNode, ClusterOptions, RedisOptions } from "ioredis";
+import type { ClusterOptions, RedisOptions } from "ioredis";
 import type { RedisClient } from "../client.ts";
+import type { ConnectionOptions } from "../options.ts";
 import { ioredisClient, type IoredisLike } from "./ioredis.ts";
 
 /** Longest time for a connection, or for the answer to a command, in milliseconds. */
@@ -14,7 +15,7 @@ export interface Target {
   /** Some nodes of a cluster, instead of the one server. */
   readonly cluster: readonly string[] | undefined;
   /** What the user wants beyond that. */
-  readonly connection: RedisOptions;
+  readonly connection: ConnectionOptions;
 }
 
 /**
@@ -42,12 +43,13 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
   if (target.cluster === undefined) {
     return ioredisClient(new Redis(target.url, options as never) as unknown as IoredisLike);
   }
-  const nodes: ClusterNode[] = [...target.cluster];
   const clusterOptions: ClusterOptions = {
     lazyConnect: true,
     clusterRetryStrategy: wait,
     enableOfflineQueue: false,
     redisOptions: options,
   };
-  return ioredisClient(new Cluster(nodes, clusterOptions as never) as unknown as IoredisLike);
+  return ioredisClient(
+    new Cluster([...target.cluster], clusterOptions as never) as unknown as IoredisLike,
+  );
 }

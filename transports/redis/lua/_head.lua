@@ -1,23 +1,30 @@
--- The first jobs of the ready list, still in place: at most `max` of them, and no more than `cap`
--- bytes beyond the first one. Pages, that grow while jobs are small, keep a list of large jobs from
--- being read for nothing.
+-- The first jobs of the ready list, still in place: at most `max` of them, and about `cap` bytes, but
+-- always the first one. The first job says how many may fit, so that a list of large ones is
+-- not read for nothing.
 -- needs: ready
 local function head(max, cap)
-  local jobs, count, bytes, size = {}, 0, 0, 16
-  repeat
-    local page = redis.call('LRANGE', ready, count, math.min(count + size, max) - 1)
+  local jobs = redis.call('LRANGE', ready, 0, 0)
+  if not jobs[1] or max == 1 then
+    return jobs, #jobs
+  end
+  local count, bytes = 1, #jobs[1]
+  while count < max and bytes < cap do
+    local room = math.floor((cap - bytes) * count / math.max(bytes, 1)) + 1
+    local size = math.min(max - count, room, 64)
+    local page = redis.call('LRANGE', ready, count, count + size - 1)
     local got = #page
     for i = 1, got do
       local job = page[i]
       bytes = bytes + #job
-      if count > 0 and bytes > cap then
+      if bytes > cap * 1.25 then
         return jobs, count
       end
       count = count + 1
       jobs[count] = job
     end
-    local full = got == size
-    size = bytes * 4 < cap and 64 or 16
-  until not full or count >= max or bytes >= cap
+    if got < size then
+      break
+    end
+  end
   return jobs, count
 end

@@ -10,11 +10,17 @@ end
 
 --@include _failed.lua
 
+-- A full server takes further writes of a script that has begun to write.
 redis.call('ZREM', KEYS[2], ARGV[1])
-local written = redis.pcall('RPUSH', KEYS[3], ARGV[2])
-if failed(written) then
-  redis.call('ZADD', KEYS[2], deadline, ARGV[1])
-  return written
+local moved = redis.pcall('RPUSH', KEYS[3], ARGV[2])
+if not failed(moved) then
+  moved = redis.pcall('LREM', KEYS[1], 1, string.sub(ARGV[1], 34))
+  if failed(moved) then
+    redis.call('RPOP', KEYS[3])
+  end
 end
-redis.pcall('LREM', KEYS[1], 1, string.sub(ARGV[1], 34))
+if failed(moved) then
+  redis.call('ZADD', KEYS[2], deadline, ARGV[1])
+  return moved
+end
 return 1

@@ -4,13 +4,12 @@
 -- Returns how many members had no deadline; one whose message is gone is counted and removed.
 -- Atomic  All of them in one step.
 local endless = redis.call('ZRANGEBYSCORE', KEYS[3], '+inf', '+inf')
-redis.call('LLEN', KEYS[1])
-redis.call('LLEN', KEYS[2])
+
+--@include _failed.lua
+--@include _requeue.lua
+
 for _, member in ipairs(endless) do
-  local raw = string.sub(member, 34)
-  if redis.call('LREM', KEYS[2], 1, raw) == 1 then
-    redis.call('RPUSH', KEYS[1], raw)
-  end
+  requeue(KEYS[1], KEYS[2], string.sub(member, 34))
   redis.call('ZREM', KEYS[3], member)
 end
 return #endless

@@ -3,7 +3,7 @@
 -- ARGV    1 most jobs to reserve (-1 none and no sweep, 0 sweep alone)
 --         2 now and 3 deadline, in whole seconds (the deadline may be +inf)
 --         4 most members of one sweep (-1 all)
---         5 bytes of bodies beyond the first job
+--         5 bytes of bodies, about, but at least the first job
 --         6 tokens of 32 characters, one a job, put together
 --         7 what is settled, one after the other: `a<n>` acknowledges the token:raw member of n bytes,
 --         `u<n>` releases it unchanged, `r<n>::<m>` releases it with a new value of m bytes; `a` alone
@@ -17,6 +17,7 @@
 local ready, processing, deadlines = KEYS[1], KEYS[2], KEYS[3]
 
 --@include _failed.lua
+--@include _requeue.lua
 --@include _head.lua
 
 local settles, errors = '', {}
@@ -27,7 +28,12 @@ if ARGV[7] ~= '' then
       return removed
     end
     local ended = redis.pcall('LREM', processing, 1, string.sub(member, 34))
-    return failed(ended) and ended or 1
+    if failed(ended) then
+      -- Without a deadline no sweep would find it again.
+      redis.call('ZADD', deadlines, ARGV[2], member)
+      return ended
+    end
+    return 1
   end
 
   local function run(kind, member, _, value)
@@ -42,15 +48,18 @@ if ARGV[7] ~= '' then
       return deadline
     end
     local raw = string.sub(member, 34)
+    -- A full server takes further writes of a script that has begun to write.
     redis.call('ZREM', deadlines, member)
-    local ended = redis.pcall('LREM', processing, 1, raw)
-    local pushed = redis.pcall('RPUSH', ready, value or raw)
-    if failed(pushed) then
-      if ended == 1 then
-        redis.call('RPUSH', processing, raw)
+    local moved = redis.pcall('RPUSH', ready, value or raw)
+    if not failed(moved) then
+      moved = redis.pcall('LREM', processing, 1, raw)
+      if failed(moved) then
+        redis.call('RPOP', ready)
       end
+    end
+    if failed(moved) then
       redis.call('ZADD', deadlines, deadline, member)
-      return pushed
+      return moved
     end
     return 1
   end
@@ -72,15 +81,13 @@ local function sweep(now, batch)
   if #expired == 0 then
     return
   end
-  -- A key of the wrong type raises here, before anything is removed.
-  redis.call('LLEN', ready)
-  redis.call('LLEN', processing)
   for _, member in ipairs(expired) do
     redis.call('ZREM', deadlines, member)
     if #member >= 34 and string.byte(member, 33) == 58 then
-      local raw = string.sub(member, 34)
-      if redis.call('LREM', processing, 1, raw) == 1 then
-        redis.call('RPUSH', ready, raw)
+      local moved, refusal = pcall(requeue, ready, processing, string.sub(member, 34))
+      if not moved then
+        redis.call('ZADD', deadlines, now, member)
+        error(refusal)
       end
     end
   end
@@ -115,7 +122,14 @@ local function reserve()
     error(moved)
   end
   if count > 1 then
-    redis.call('LTRIM', ready, count, -1)
+    local trimmed = redis.pcall('LTRIM', ready, count, -1)
+    if failed(trimmed) then
+      for i = 1, count do
+        redis.call('RPOP', processing)
+        redis.call('ZREM', deadlines, members[2 * i])
+      end
+      error(trimmed)
+    end
   end
   reply[3] = string.rep('l', count)
   for i = 1, count do

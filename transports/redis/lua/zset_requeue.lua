@@ -4,11 +4,10 @@
 -- Returns how many members had no deadline.
 -- Atomic  All of them in one step.
 local endless = redis.call('ZRANGEBYSCORE', KEYS[2], '+inf', '+inf')
-redis.call('LLEN', KEYS[1])
-redis.call('LLEN', KEYS[3])
 for _, member in ipairs(endless) do
-  redis.call('ZREM', KEYS[2], member)
-  redis.call('RPUSH', KEYS[1], member)
+  -- Put before it is taken: a refusal of any of these loses nothing.
   redis.call('RPUSH', KEYS[3], '1')
+  redis.call('RPUSH', KEYS[1], member)
+  redis.call('ZREM', KEYS[2], member)
 end
 return #endless

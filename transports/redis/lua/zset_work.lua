@@ -4,7 +4,7 @@
 --         2 now and 3 deadline, in whole seconds (the deadline may be +inf)
 --         4 most members of one migration (-1 all)
 --         5 '1' when expired reservations are taken back
---         6 bytes of bodies beyond the first job
+--         6 bytes of bodies, about, but at least the first job
 --         7 'splice' or 'cjson': how the reserved member is made
 --         8 what is settled, one after the other: `a<n>` acknowledges the member of n bytes,
 --         `r<n>:<score>:<m>` releases it with a payload of m bytes; `a` alone acknowledges all of 9
@@ -19,7 +19,6 @@ local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 --@include _failed.lua
 --@include _migrate.lua
---@include _head.lua
 --@include _raise.lua
 
 local settles, errors = '', {}
@@ -58,21 +57,40 @@ end
 local lossless = ARGV[7] == 'splice'
 
 -- Of the writes the one that can fail comes first, so that a job is never in neither place.
-local function reserve_one()
-  local job = redis.call('LINDEX', ready, 0)
-  if not job then
-    return
+-- Takes the first jobs off the ready list, or their reservations back where that is refused.
+local function take(count, members)
+  local taken = redis.pcall('LTRIM', ready, count, -1)
+  if failed(taken) then
+    for i = 1, count do
+      redis.call('ZREM', reserved, members[2 * i])
+    end
+    error(taken)
   end
-  local member, kind = raise(job, lossless)
-  redis.call('ZADD', reserved, ARGV[3], member)
-  redis.call('LPOP', ready)
-  redis.pcall('LPOP', notify)
-  reply[3] = kind
-  reply[4] = kind == 'c' and job or member
-  reply[5] = kind == 'c' and member or nil
 end
 
-local function reserve_many()
+local function reserve()
+  migrate(delayed, ARGV[2], ARGV[4])
+  if ARGV[5] == '1' then
+    migrate(reserved, ARGV[2], ARGV[4])
+  end
+  if max == 1 then
+    local job = redis.call('LINDEX', ready, 0)
+    if job then
+      local member, kind = raise(job, lossless)
+      redis.call('ZADD', reserved, ARGV[3], member)
+      -- LPOP would copy the job once more.
+      take(1, { ARGV[3], member })
+      redis.pcall('LPOP', notify)
+      reply[3] = kind
+      reply[4] = kind == 'c' and job or member
+      reply[5] = kind == 'c' and member or nil
+    end
+    return
+  end
+  if max == 0 then
+    return
+  end
+--@include _head.lua
   local jobs, count = head(max, tonumber(ARGV[6]))
   if count == 0 then
     return
@@ -90,21 +108,9 @@ local function reserve_many()
     reply[#reply + 1] = member
   end
   redis.call('ZADD', reserved, unpack(members))
-  redis.call('LTRIM', ready, count, -1)
+  take(count, members)
   redis.pcall('LTRIM', notify, count, -1)
   reply[3] = table.concat(kinds)
-end
-
-local function reserve()
-  migrate(delayed, ARGV[2], ARGV[4])
-  if ARGV[5] == '1' then
-    migrate(reserved, ARGV[2], ARGV[4])
-  end
-  if max == 1 then
-    reserve_one()
-  elseif max > 1 then
-    reserve_many()
-  end
 end
 
 local done, problem = pcall(reserve)

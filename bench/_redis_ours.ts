@@ -1,0 +1,88 @@
+/** The worker under test. */
+
+import { BabelQueue } from "@bq/core";
+import { redis, type RedisOptions } from "@bq/redis";
+import { countdown, dataOf, inFlight, pages, type Peer, pickUp } from "./_redis_load.ts";
+
+const URN = "urn:babel:orders:created";
+const DATA: object = dataOf(0);
+
+function url(port: number): string {
+  return `redis://127.0.0.1:${port}/0`;
+}
+
+/** The whole worker of this library: decode, handler, settle, events. */
+export function ours(options: RedisOptions): Peer {
+  return async (load) => {
+    const { port, count, concurrency, pad } = load;
+    const queue = `b-${crypto.randomUUID()}`;
+    const transport = redis({ url: url(port), ...options });
+    const bq = new BabelQueue(transport, { queue, deadLetter: true, onEvent: () => {} });
+    const { done, tick } = countdown(count);
+    bq.handle(URN, tick);
+    const data = dataOf(pad);
+    for (const length of pages(load)) {
+      await bq.publishMany(Array.from({ length }, () => ({ message: URN, data })));
+    }
+    const stop = new AbortController();
+    const start = performance.now();
+    const run = bq.run({ concurrency, signal: stop.signal });
+    await done;
+    const took = performance.now() - start;
+    stop.abort();
+    await run;
+    await bq.close();
+    return count / took * 1_000;
+  };
+}
+
+/** Publishes with so many in flight; messages a second. */
+export async function publishOurs(
+  port: number,
+  count: number,
+  layout: "legacy" | "zset",
+): Promise<number> {
+  const bq = new BabelQueue(redis({ url: url(port), layout }), {
+    queue: `b-${crypto.randomUUID()}`,
+  });
+  await bq.connect();
+  const took = await inFlight(count, 50, () => bq.publish(URN, DATA));
+  await bq.close();
+  return count / took * 1_000;
+}
+
+/** Publishes a hundred at a time; messages a second. */
+export async function publishManyOurs(
+  port: number,
+  count: number,
+  layout: "legacy" | "zset",
+): Promise<number> {
+  const bq = new BabelQueue(redis({ url: url(port), layout }), {
+    queue: `b-${crypto.randomUUID()}`,
+  });
+  await bq.connect();
+  const items = Array.from({ length: 100 }, () => ({ message: URN, data: DATA }));
+  const start = performance.now();
+  for (let at = 0; at < count; at += 100) await bq.publishMany(items);
+  const took = performance.now() - start;
+  await bq.close();
+  return count / took * 1_000;
+}
+
+/** From the call of publish to the handler, on an idle worker; the median, in milliseconds. */
+export async function pickUpOurs(port: number, times: number): Promise<number> {
+  const transport = redis({ url: url(port), layout: "zset" });
+  const bq = new BabelQueue(transport, { queue: `b-${crypto.randomUUID()}`, onEvent: () => {} });
+  let entered: () => void = () => {};
+  bq.handle(URN, () => entered());
+  const stop = new AbortController();
+  const run = bq.run({ signal: stop.signal });
+  const median = await pickUp(times, (handled) => {
+    entered = handled;
+    return bq.publish(URN, DATA);
+  });
+  stop.abort();
+  await run;
+  await bq.close();
+  return median;
+}

@@ -87,6 +87,13 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
    */
   constructor(transport: Transport, options: BabelQueueOptions = {}) {
+    if (typeof transport?.open !== "function" || typeof transport.policy !== "object") {
+      const hint = typeof transport === "function" ? ": call it, for instance memory()" : "";
+      throw new BabelQueueError(
+        "invalid_option",
+        `Cannot make an App: the first argument is no transport${hint}`,
+      );
+    }
     this.#options = resolveOptions(options);
     const { clock, random, onEvent, queue } = this.#options;
     this.transport = transport;

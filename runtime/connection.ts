@@ -74,7 +74,7 @@ export class Connection {
       this.refuseClosed();
       // An older attempt may have succeeded meanwhile, and this one was refused because of it.
       if (this.#opened) break;
-      if (last instanceof ConnectionError && last.fatal) throw last;
+      if (isFinal(last)) throw last;
       if (!signal.aborted) {
         this.#hub.emit({ level: "warn", type: "disconnected", error: last });
         await this.#clock.sleep(backOffMs(failures, this.#random()), waitEnds);
@@ -156,4 +156,13 @@ export class Connection {
       );
     }
   }
+}
+
+/** Codes of mistakes in the program: the next try meets them again. */
+const MISTAKES: readonly string[] = ["closed", "invalid_option", "unsupported"];
+
+/** Whether trying again cannot help. */
+export function isFinal(error: Error): boolean {
+  if (error instanceof ConnectionError) return error.fatal;
+  return error instanceof BabelQueueError && MISTAKES.includes(error.code);
 }

@@ -1,5 +1,5 @@
 import { asError } from "../core/thrown.ts";
-import { BabelQueueError, ConnectionError } from "../core/errors.ts";
+import { ConnectionError } from "../core/errors.ts";
 import { backOffMs, bounded } from "./_waits.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
@@ -7,7 +7,7 @@ import { LeaseKeeper } from "./lease.ts";
 import { planShutdown, type ShutdownPlan } from "./shutdown.ts";
 import type { QueueHealth } from "./health.ts";
 import { Desk, type DeskEnvironment } from "./desk.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, isFinal } from "./connection.ts";
 import type { Delivery, Subscription } from "./transport.ts";
 
 /** Grace of a receive beyond its own wait before its lane is taken for hung, in milliseconds. */
@@ -285,8 +285,7 @@ export class Worker {
     const { hub, options, clock } = this.#env;
     const cause = asError(error);
     this.#lastError = cause;
-    const closed = cause instanceof BabelQueueError && cause.code === "closed";
-    if (closed || (cause instanceof ConnectionError && cause.fatal)) {
+    if (isFinal(cause)) {
       this.#fatal = cause;
       this.#onFatal?.();
       return this.stop(options.shutdownTimeoutMs);

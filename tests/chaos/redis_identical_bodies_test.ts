@@ -28,7 +28,7 @@ for (const layout of LAYOUTS) {
     test(
       `${layout}: equal bodies with two workers, the ${order} of them killed, are handled`,
       async () => {
-        await play({ layout, port: redis().port, retryAfter: 1 }, async (scene) => {
+        await play({ layout, port: redis().port, retryAfter: 2 }, async (scene) => {
           await publishTwice(scene, 1);
           const plan = { concurrency: 1, hangFrom: 0 };
           const first = await scene.worker(plan);
@@ -50,7 +50,7 @@ for (const layout of LAYOUTS) {
   }
 
   test(`${layout}: the ack of one of two equal messages never takes an unhandled one`, async () => {
-    await play({ layout, port: redis().port, retryAfter: 1 }, async (scene) => {
+    await play({ layout, port: redis().port, retryAfter: 2 }, async (scene) => {
       await publishTwice(scene, 1);
       const hanging = await scene.worker({ concurrency: 1, hangFrom: 0 });
       await eventually(() => hanging.begun.size === 1);

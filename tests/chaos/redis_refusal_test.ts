@@ -107,7 +107,7 @@ for (const layout of LAYOUTS) {
   test(
     `${layout}: a dead-letter queue of the wrong type keeps the message until it is gone`,
     async () => {
-      await play({ layout, port: redis().port, retryAfter: 1 }, async (scene) => {
+      await play({ layout, port: redis().port, retryAfter: 2 }, async (scene) => {
         const seen = recorder();
         const app = scene.app({ onEvent: seen, maxAttempts: 1, deadLetter: true });
         app.handle(URN, () => {

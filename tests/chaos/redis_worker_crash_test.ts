@@ -94,7 +94,7 @@ for (const layout of LAYOUTS) {
   test(
     `${layout}: published = handled + dead-lettered, with failing handlers and kills`,
     async () => {
-      await play({ layout, port: redis().port, retryAfter: 1 }, async (scene) => {
+      await play({ layout, port: redis().port, retryAfter: 2 }, async (scene) => {
         const plan = { concurrency: 8, failEvery: 10, maxAttempts: 3 };
         await scene.publish(0, 300);
         for (const dones of [40, 80]) {
@@ -117,7 +117,7 @@ for (const layout of LAYOUTS) {
 
   for (const runtime of RUNTIMES) {
     test(`${layout}: five workers on ${runtime} killed under load, one finishes`, async () => {
-      const options = { layout, port: redis().port, retryAfter: 1 };
+      const options = { layout, port: redis().port, retryAfter: 2 };
       await play(options, (scene) => killUnderLoad(scene, runtime));
     }, { ignore: ignore || runtimePath(runtime) === null, timeoutMs: TIMEOUT_MS });
   }

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 240_000;
 
 for (const layout of LAYOUTS) {
   test(`${layout}: five workers on Valkey killed under load, one finishes`, async () => {
-    await play({ layout, port: valkey().port, retryAfter: 1 }, (scene) => killUnderLoad(scene));
+    await play({ layout, port: valkey().port, retryAfter: 2 }, (scene) => killUnderLoad(scene));
   }, { ignore, timeoutMs: TIMEOUT_MS });
 
   test(`${layout}: a worker goes on after Valkey was restarted`, async () => {

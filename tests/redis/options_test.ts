@@ -42,8 +42,8 @@ test("redis() refuses what cannot be, naming option, value and bound", () => {
   refused({ reserve: "cjson" }, /'reserve': the legacy layout/);
   refused({ layout: "zset", processingSuffix: ":p" }, /'processingSuffix': the zset layout/);
   refused({ url: "redis://h", cluster: ["redis://h"] }, /'url' and 'cluster' together/);
-  refused("redis://h?retry_after=-1", /'url\.retryAfterMs' to -1000/);
-  refused("redis://h?retry_after=soon", /'url\.retryAfterMs' to NaN/);
+  refused("redis://h?retry_after=-1", /'url retry_after' to '-1'/);
+  refused("redis://h?retry_after=soon", /'url retry_after' to 'soon'/);
   refused("redis://h?migration_batch_size=0", /'url\.migrationBatchSize' to 0/);
   refused(null, /options/);
 });
@@ -166,4 +166,12 @@ test("slots are those of Redis", () => {
     "größe": slotOf("{größe}"),
   };
   for (const [key, slot] of Object.entries(slots)) assert.equal(slotOf(key), slot, key);
+});
+
+test("a URL that says something nobody reads is refused", () => {
+  refused({ url: "redis://localhost/orders" }, /url path' to '\/orders'.*database number/);
+  refused({ url: "redis://localhost/3/4" }, /url path/);
+  refused({ url: "redis://localhost?laravel=ja" }, /url laravel' to 'ja'/);
+  refused({ url: "redis://localhost?layout=zset" }, /url layout' to 'zset'.*as an option/);
+  refused({ url: "redis://localhost?retry_after=1" }, /url retry_after' to '1'.*seconds above 1/);
 });

@@ -340,3 +340,40 @@ test("a user without permission is told so, and it is fatal", async () => {
     await lab.close();
   }
 }, { ignore });
+
+test("a large message is acknowledged like a small one, also when its call breaks", async () => {
+  const body = `{"job":"urn:a:b:c","data":{"pad":"${"x".repeat(50_000)}"},"attempts":0}`;
+  for (const how of [undefined, "before", "behind"] as const) {
+    await withBreaking("zset", async (lab, client) => {
+      await lab.put({ ready: [body] });
+      const delivery = await lab.reserveOne();
+      const subscription = await lab.subscription();
+      client.break = how;
+      assert.equal(await subscription.settle(delivery, { kind: "ack" }), "settled");
+      assert.deepEqual((await lab.look()).reserved, []);
+      assert.equal(await subscription.settle(delivery, { kind: "ack" }), "expired");
+    });
+  }
+}, { ignore });
+
+test("publishes of one tick share a call, and each has its own outcome", async () => {
+  for (const layout of LAYOUTS) {
+    await withBreaking(layout, async (lab, client) => {
+      const body = (n: number): Uint8Array => latin(`body ${n}`);
+      await lab.transport.publish(lab.queue, [{ body: body(0) }]);
+      const calls = client.calls;
+      const called = new AbortController();
+      const outcomes = [1, 2, 3].map((n) =>
+        lab.transport.publish(lab.queue, [{ body: body(n) }], { signal: called.signal })
+      );
+      const late = lab.transport.publish(lab.queue, [{ body: body(4) }]);
+      called.abort();
+      const ends = (await Promise.all(outcomes)).map(([outcome]) => outcome!.status);
+      assert.deepEqual(ends, ["failed", "failed", "failed"]);
+      assert.equal((await late)[0]!.status, "confirmed");
+      assert.equal(client.calls, calls + 1);
+      // What was called off before it was sent is not sent.
+      assert.deepEqual((await lab.look()).ready, ["body 0", "body 4"]);
+    });
+  }
+}, { ignore });

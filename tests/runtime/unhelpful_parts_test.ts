@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { defineMessage, type MessageDefinition, type StandardSchema } from "@bq/core";
+import {
+  BabelQueue,
+  BabelQueueError,
+  defineMessage,
+  memory,
+  type MessageDefinition,
+  type StandardSchema,
+} from "@bq/core";
 import { test } from "../harness.ts";
 import { ended, envelope, URN, withApp } from "./_app.ts";
 import { never, ScriptedTransport } from "./_scripted.ts";
@@ -201,4 +208,31 @@ test("a definition whose URN publishing would trim is refused", () => {
   for (const urn of [" x", "x\n", "\u000bx"]) {
     assert.throws(() => defineMessage(urn, schema(never)), { code: "invalid_option" });
   }
+});
+
+test("what is no transport is refused by the constructor", () => {
+  const wrong: readonly (readonly [unknown, RegExp])[] = [
+    [memory, /call it, for instance memory\(\)/],
+    ["redis://localhost", /is no transport/],
+    [undefined, /is no transport/],
+  ];
+  for (const [transport, message] of wrong) {
+    assert.throws(() => new BabelQueue(transport as never), (error) => {
+      assert.ok(error instanceof BabelQueueError);
+      assert.equal(error.code, "invalid_option");
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+});
+
+test("two Apps on one transport: the second one's work ends at once with the reason", async () => {
+  await withApp({}, async ({ bq, transport }) => {
+    await bq.connect();
+    const second = new BabelQueue(transport, { queue: "other", onEvent: () => {} });
+    second.handle(URN, () => {});
+    await assert.rejects(second.consume({ waitMs: 0 }), /open already/);
+    await assert.rejects(second.publish(URN, {}), /open already/);
+    await second.close();
+  });
 });

@@ -49,7 +49,7 @@ export function closedClean(process: Process): void {
   for (const { label } of calls.open) log.broken("no promise after close", `${name}: ${label}`);
   const listeners = signals.reduce((sum, signal) => sum + signal.listeners, 0);
   if (listeners > 0) log.broken("no listener after close", `${name}: ${listeners}`);
-  process.publishing.afterClose(world.plan.queues[0]!);
+  process.publisher.afterClose(world.plan.queues[0]!);
   const { state, queues } = app.health();
   if (state !== "closed" || queues.length > 0) {
     log.broken("health tells the end", `${name}: ${state}, ${queues.length} queues`);
@@ -93,6 +93,7 @@ function endsOf(handed: Handed): { least: number; most: number } {
   // What comes after the end of the run is given back without a word.
   if (handed.late) return { least: 0, most: 1 };
   const last = handed.settles.at(-1);
+  if (last?.unclear) return { least: 0, most: 1 };
   const silent = last?.handled && last.answer === "settled";
   // `handled` was told when the handler returned; a late answer to the settle may be told too.
   if (silent) return { least: 0, most: last.answeredAtMs >= last.atMs + PATIENCE_MS ? 1 : 0 };

@@ -11,6 +11,8 @@ export interface SettleCall {
   readonly atMs: number;
   /** Whether it acknowledges what the handler has done. */
   readonly handled: boolean;
+  /** Whether the handler returned in the very step in which its time was over: it may count or not. */
+  readonly unclear: boolean;
   /** Whether it follows at once on the end of the work, without a hold. */
   readonly prompt: boolean;
   answer: "none" | "settled" | "expired" | "write failed" | "failed";
@@ -82,7 +84,8 @@ export class Handed {
   /** Whether it has a handler's slot, at this time. */
   inSlot(nowMs: number): boolean {
     if (!this.dispatchable || !this.held(nowMs)) return false;
-    if (this.handler === null) return true;
+    // One that is too many waits until the worker knows of it.
+    if (this.handler === null) return !this.surplus;
     const { state, startedAtMs, timeoutMs } = this.handler;
     return state === "running" && nowMs < startedAtMs + timeoutMs;
   }
@@ -98,6 +101,12 @@ export class Handed {
   /** Whether the message was settled without its handler, or the worker was told that it is lost. */
   takenAway({ steps }: Time): boolean {
     return this.settles.length > 0 || (this.lost && this.lostInStep < steps);
+  }
+
+  /** Whether the handler ended in this step, at or after its time-out. */
+  endsLate({ steps }: Time): boolean {
+    if (this.handler === null || this.handler.endedInStep !== steps) return false;
+    return this.handler.endedAtMs >= this.handler.startedAtMs + this.handler.timeoutMs;
   }
 
   /** Whether the handler returned before its time-out. */

@@ -48,7 +48,7 @@ async function later(
   const { transport, world: { chance, faults, time } } = process;
   try {
     await process.wait(chance.pick([0, 0, 1, 10, 80]));
-    if (faults.strikes("handler publishes")) await process.publishing.inside(ctx);
+    if (faults.strikes("handler publishes")) await process.publisher.inside(ctx);
     if (faults.strikes("handler stops")) await process.stop();
     if (faults.strikes("handler closes")) await process.close();
     if (faults.strikes("handler hangs")) await new Promise(() => {});

@@ -1,5 +1,5 @@
 import { everyEndTold, stillClean } from "./_audit.ts";
-import { NATIVE_PLACE } from "./_settle.ts";
+import { NATIVE_PLACE } from "./_effects.ts";
 import { unhandledIn } from "./_unhandled.ts";
 import { Script } from "./_script.ts";
 import { makeWorld, type World } from "./_world.ts";
@@ -30,7 +30,7 @@ export interface History {
 export async function simulate(seed: number, traced = false): Promise<History> {
   const world = makeWorld(seed, traced);
   const { log, time } = world;
-  describe(world);
+  if (traced) describe(world);
   const unhandled = await unhandledIn(() => play(world).catch((error) => failed(world, error)));
   for (const reason of unhandled) log.broken("every rejection is handled", text(reason));
   return { seed, violations: log.violations, trace: log.lines, steps: time.steps, seen: log.seen };

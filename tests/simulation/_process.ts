@@ -6,7 +6,7 @@ import { Calls, type OpenCall } from "./_calls.ts";
 import { handle } from "./_handler.ts";
 import { CountedAbort } from "./_listeners.ts";
 import { KNOWN_URNS } from "./_message.ts";
-import { Publishing } from "./_publishing.ts";
+import { Publisher } from "./_publisher.ts";
 import { ProcessClock } from "./_time.ts";
 import { SimTransport } from "./_transport.ts";
 import type { Host, World } from "./_world.ts";
@@ -31,7 +31,7 @@ export class Process implements Host {
   readonly transport: SimTransport;
   readonly app: BabelQueue;
   readonly calls: Calls;
-  readonly publishing: Publishing;
+  readonly publisher: Publisher;
   readonly runs: Set<Run> = new Set();
   readonly signals: CountedAbort[] = [];
   readonly events: Map<string, number> = new Map();
@@ -55,7 +55,7 @@ export class Process implements Host {
     );
     this.transport = new SimTransport(this);
     this.calls = new Calls(world, name);
-    this.publishing = new Publishing(this);
+    this.publisher = new Publisher(this);
     this.stopBoundMs = Math.max(1_000, options.shutdownTimeoutMs ?? 30_000);
     this.app = new BabelQueue(this.transport, {
       ...options,

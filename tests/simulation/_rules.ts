@@ -95,6 +95,7 @@ export class Rules {
       verdict,
       atMs: world.time.nowMs,
       handled: verdict.kind === "ack" && handed.handler?.state === "returned",
+      unclear: handed.endsLate(world.time),
       prompt: handed.prompt(world.time),
       answer: "none",
       answeredAtMs: NaN,

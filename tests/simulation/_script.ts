@@ -34,13 +34,13 @@ export class Script {
   /** Draws what happens until the horizon. */
   write(): void {
     const { plan, time, chance } = this.#world;
-    const publisher = new Process(this.#world, "pub", plan.options, []);
-    this.#processes.push(publisher);
+    const source = new Process(this.#world, "pub", plan.options, []);
+    this.#processes.push(source);
     for (let i = 0; i < plan.messages; i++) {
       time.at(chance.next() * plan.horizonMs * 0.8, () => {
-        if (publisher.closed) return;
-        if (chance.hits(0.1)) publisher.publishing.many(plan.queues);
-        else publisher.publishing.one(this.#kind(), chance.pick(plan.queues));
+        if (source.closed) return;
+        if (chance.hits(0.1)) source.publisher.many(plan.queues);
+        else source.publisher.one(this.#kind(), chance.pick(plan.queues));
       });
     }
     for (let i = 0; i < plan.workers; i++) {

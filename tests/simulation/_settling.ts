@@ -3,7 +3,7 @@ import type { Delivery, Verdict } from "../../runtime/transport.ts";
 import { MOST_TWINS } from "./_broker.ts";
 import { fateOfExtend, fateOfSettle } from "./_fates.ts";
 import type { Handed } from "./_handed.ts";
-import { applyVerdict, writes } from "./_settle.ts";
+import { applyVerdict, writes } from "./_effects.ts";
 import type { SimSubscription } from "./_subscription.ts";
 
 /** A settle: the rules look at the call, and then everything can go wrong with it. */

@@ -51,7 +51,7 @@ async function publishPart(
       if (!link.up) return failed(connectionError(doing, link.unsent()));
     }
     if (signal.aborted) {
-      return failed(new BabelQueueError("publish_failed", `Cannot ${doing}: its time is over`));
+      return unsentOutcome(queue);
     }
     try {
       if (await unlessAborted(link.send(send), signal) === ABORTED) {
@@ -95,6 +95,13 @@ function unlessAborted<T>(
 
 function failed(error: Error): PublishOutcome {
   return { status: "failed", error };
+}
+
+/** Its time was over before it was sent. */
+export function unsentOutcome(queue: string): PublishOutcome {
+  return failed(
+    new BabelQueueError("publish_failed", `Cannot publish to '${queue}': its time is over`),
+  );
 }
 
 /** Sent, and nothing heard. */

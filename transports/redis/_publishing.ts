@@ -3,7 +3,7 @@ import { UnsentError } from "./_errors.ts";
 import type { PublishCall, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";
 import { afterThisTick } from "./_microtask.ts";
-import { failedOutcome, publishAll, uncertainOutcome } from "./_publish.ts";
+import { failedOutcome, publishAll, uncertainOutcome, unsentOutcome } from "./_publish.ts";
 
 /** What the publishes of one queue need. */
 export interface PublishingSetup {
@@ -62,7 +62,11 @@ export class Publishing {
     const { queue } = this.#setup;
     return new Promise((resolve) => {
       const abort = (): void =>
-        entry.end(uncertainOutcome(queue, new Error("no answer came in time")));
+        entry.end(
+          this.#waiting.includes(entry)
+            ? unsentOutcome(queue)
+            : uncertainOutcome(queue, new Error("no answer came in time")),
+        );
       const entry: Entry = {
         message,
         signal,

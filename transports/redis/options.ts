@@ -124,7 +124,18 @@ const CHECKS: { readonly [K in keyof Required<RedisOptions>]: OptionCheck } = {
   url: (name, value) => {
     text(name, value);
     if (!/^rediss?:\/\//.test(value as string) || !URL.canParse(value as string)) {
-      refuseOption(name, "a URL that is not shown", "of the form redis://host:port/db");
+      throw new BabelQueueError(
+        "invalid_option",
+        `Cannot use option '${name}': it must be a URL of the form redis://host:port/db`,
+      );
+    }
+    const { pathname } = new URL(value as string);
+    if (!/^\/?[0-9]*$/.test(pathname)) {
+      refuseOption(
+        `${name} path`,
+        pathname,
+        "a database number; the queue is an option of BabelQueue, not of the URL",
+      );
     }
   },
   client: () => {},
@@ -201,6 +212,17 @@ function readUrl(text: string): { url: string; said: RedisOptions } {
   const prefix = take("prefix");
   const retryAfter = take("retry_after");
   const batch = take("migration_batch_size");
+  for (const value of laravel) {
+    if (!/^(1|true|yes|on|0|false|no|off)$/i.test(value)) {
+      refuseOption("url laravel", value, "one of 1, true, yes, on, 0, false, no, off");
+    }
+  }
+  // Left in the URL it would go to the client, which does not know it either.
+  for (const name of [...query.keys()]) {
+    if (Object.hasOwn(CHECKS, name)) {
+      refuseOption(`url ${name}`, query.get(name), "given as an option, not in the URL");
+    }
+  }
   const zset = laravel.some((value) => /^(1|true|yes|on)$/i.test(value));
   return {
     url: url.href,
@@ -215,7 +237,10 @@ function readUrl(text: string): { url: string; said: RedisOptions } {
 }
 
 function secondsIn(text: string): number | null {
-  return text === "null" ? null : Number(text || NaN) * 1_000;
+  if (text === "null") return null;
+  const seconds = Number(text || NaN);
+  if (!(seconds > 1)) refuseOption("url retry_after", text, "null, or a number of seconds above 1");
+  return seconds * 1_000;
 }
 
 function onlySet(options: RedisOptions): RedisOptions {

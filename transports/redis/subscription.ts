@@ -146,7 +146,7 @@ export class RedisSubscription implements Subscription {
       if (verdict.kind === "deadLetter") return await this.#deadLetter(held, verdict);
       if (verdict.kind === "ack" && held.reserved.memberLength >= LARGE_BYTES) {
         const command = layout.acknowledge?.(held.reserved);
-        if (command !== undefined) return await this.#writing(this.#insist(command, held));
+        if (command !== undefined) return await this.#acknowledge(command, held);
       }
       return await this.#calls.settle(
         layout.settle(held.reserved, verdict, clock.now()),
@@ -230,6 +230,14 @@ export class RedisSubscription implements Subscription {
         `Cannot write a record to '${verdict.queue}': ${textOf(error)}${hintFor(error)}`,
         { cause: error },
       );
+    }
+  }
+
+  async #acknowledge(command: PlainCommand, held: Held): Promise<"settled" | "expired"> {
+    try {
+      return await this.#writing(this.#insist(command, held));
+    } catch (error) {
+      throw connectionError(`acknowledge a message of '${this.#setup.queue}'`, error);
     }
   }
 

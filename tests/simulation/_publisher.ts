@@ -17,7 +17,7 @@ const GRACE_MS = 1_000;
 const MOST_MESSAGES = 60;
 
 /** Publishes new messages, in every way the App has. */
-export class Publishing {
+export class Publisher {
   readonly #process: Process;
 
   constructor(process: Process) {

@@ -157,8 +157,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "retries once more than allowed",
     file: "runtime/decide.ts",
-    text: `if (counted >= options.maxAttempts || error`,
-    instead: `if (counted > options.maxAttempts || error`,
+    text: `if (counted >= options.maxAttempts || isA(`,
+    instead: `if (counted > options.maxAttempts || isA(`,
   },
   {
     name: "lets a handler's late result settle",

@@ -5,7 +5,7 @@ import type { Exchange, InteropTest } from "./suite.ts";
 import type { Held } from "./_world.ts";
 import { DATA, URN } from "./_world.ts";
 
-const RETRY_AFTER = 1;
+const RETRY_AFTER = 2;
 
 /** We reserve; the reservation ends; the peer takes the message and holds it. */
 async function peerHolds(

@@ -52,6 +52,19 @@ export function mergeHeaders(
 }
 
 /**
+ * The headers of a dead-letter record: those of the delivery without the replay marker, since a later
+ * redrive that does not ask for a bypass must run the effects. Contract: G9a.
+ *
+ * @param headers The headers of the delivery.
+ * @returns The same map when it holds no marker.
+ */
+export function recordHeaders(headers: HeaderCarrier): HeaderCarrier {
+  if (!Object.hasOwn(headers, HEADER_REPLAY_BYPASS)) return headers;
+  const { [HEADER_REPLAY_BYPASS]: _, ...kept } = headers;
+  return Object.freeze(Object.assign(Object.create(null), kept));
+}
+
+/**
  * Tells whether a message is a replay. `0` and `false` are values too. Contract: C199.
  *
  * @param headers The headers of the delivery.

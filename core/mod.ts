@@ -4,7 +4,7 @@
  * @module
  */
 
-export { type Counting, LARGEST_ATTEMPTS, reconcile } from "./attempts.ts";
+export type { Counting } from "./attempts.ts";
 export { type Clock, systemClock } from "./clock.ts";
 export {
   type Codec,
@@ -31,7 +31,6 @@ export type {
   JsonValue,
 } from "./envelope.ts";
 export * from "./errors.ts";
-export { describeVersion, gatedRoute, versionGate } from "./gate.ts";
 export {
   bypassExternalEffects,
   type BypassOptions,
@@ -40,8 +39,6 @@ export {
   HEADER_TRACESTATE,
   type HeaderCarrier,
   isReplay,
-  mergeHeaders,
-  sanitizeHeaders,
 } from "./headers.ts";
 export { type IdentityVerdict, identityVerdict } from "./identity.ts";
 export { poisonBlock, type PoisonOptions, poisonRecord } from "./poison.ts";

@@ -1,5 +1,5 @@
 /**
- * The runtime: the App, and the seam that transports implement.
+ * The runtime: the App, and the types of the seam that transports implement.
  *
  * @module
  */
@@ -7,7 +7,6 @@
 export { BabelQueue } from "./app.ts";
 export type { ConsumeOptions, ConsumeResult, RunOptions } from "./run_options.ts";
 export type { Handler, HandlerContext, Middleware } from "./context.ts";
-export { decide, type DecideOptions, type Decision, type Outcome, type Subject } from "./decide.ts";
 export {
   type BabelQueueEvent,
   describeEvent,
@@ -23,18 +22,6 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./message.ts";
-export {
-  abortSignal,
-  callable,
-  checkOptions,
-  duration,
-  flag,
-  integer,
-  oneOf,
-  type OptionCheck,
-  refuseOption,
-  text,
-} from "./option_checks.ts";
 export type { BabelQueueOptions, RetryOptions, UnknownUrnStrategy } from "./options.ts";
 export type { OffRoute, RetryDelay, SettlementPolicy } from "./policy.ts";
 export type {

@@ -34,8 +34,10 @@ export const layers: Deno.lint.Rule = {
         return within(from.room, WEB_ONLY) ? `'${specifier}' in a web-only room` : null;
       }
       if (!specifier.startsWith(".")) {
-        if (specifier === "@bq/core") {
-          return within(from.room, WEB_ONLY) ? "inside the package, import relatively" : null;
+        if (specifier === "@bq/core" || specifier.startsWith("@bq/core/")) {
+          if (within(from.room, WEB_ONLY)) return "inside the package, import relatively";
+          const root = from.room.startsWith("transports/") && specifier === "@bq/core";
+          return root ? "a transport imports from '@bq/core/transport' alone" : null;
         }
         return from.room === "core" || from.room === "runtime"
           ? `'${specifier}': ${from.room}/ has no dependencies`

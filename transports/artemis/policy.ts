@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /**
  * The rules of Artemis: a retry without a delay is one counted `modified`, a delayed one a scheduled

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /**
  * The rules of Service Bus: a retry abandons the lock and sends no copy, which duplicate detection

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /** What the rules of Kafka depend on. */
 export interface KafkaPolicyOptions {

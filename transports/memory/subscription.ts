@@ -1,5 +1,5 @@
 import { BabelQueueError } from "../../core/errors.ts";
-import { HEADER_REPLAY_BYPASS } from "../../core/headers.ts";
+import { recordHeaders } from "../../core/headers.ts";
 import type {
   Delivery,
   SubscribeOptions,
@@ -189,13 +189,4 @@ export class MemorySubscription implements Subscription {
       `Cannot ${verb} on '${this.#setup.name}': the subscription is closed`,
     );
   }
-}
-
-/** Every header but the replay marker: a later redrive without it must run the effects. Contract: G9a. */
-function recordHeaders(
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  if (!Object.hasOwn(headers, HEADER_REPLAY_BYPASS)) return headers;
-  const { [HEADER_REPLAY_BYPASS]: _, ...kept } = headers;
-  return Object.freeze(Object.assign(Object.create(null), kept));
 }

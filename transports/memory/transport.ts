@@ -1,5 +1,6 @@
 import { BabelQueueError } from "../../core/errors.ts";
 import { checkOptions, duration } from "../../runtime/option_checks.ts";
+import { outgoingHeaders } from "../../runtime/outgoing.ts";
 import type { SettlementPolicy } from "../../runtime/policy.ts";
 import type {
   Capabilities,
@@ -134,12 +135,13 @@ class InMemory implements MemoryTransport {
     options?.signal?.throwIfAborted();
     const target = this.#store.queue(queue);
     const nowMs = clock.elapsed();
-    for (const { body, headers, delayMs, from, verbatim } of messages) {
+    for (const message of messages) {
+      const { body, delayMs, from, verbatim } = message;
       target.put(
         {
           // A copy: what the caller does with its bytes later must not reach a consumer.
           body: body.slice(),
-          headers: merged(from?.headers, verbatim ? undefined : headers),
+          headers: Object.freeze(outgoingHeaders(message) ?? NO_HEADERS),
           beside: verbatim ? from?.counting.beside : undefined,
         },
         nowMs,
@@ -192,13 +194,4 @@ class InMemory implements MemoryTransport {
       `Cannot ${verb}: the memory transport is ${this.#closed ? "closed" : "not open yet"}`,
     );
   }
-}
-
-/** Headers of the delivery that is continued, under those given now; without a prototype. */
-function merged(
-  continued: Readonly<Record<string, string>> | undefined,
-  given: Readonly<Record<string, string>> | undefined,
-): Readonly<Record<string, string>> {
-  if (given === undefined && continued === undefined) return NO_HEADERS;
-  return Object.freeze(Object.assign(Object.create(null), continued, given));
 }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /** The subscription types, in the client's spelling. */
 export type PulsarSubscriptionType = "Exclusive" | "Failover" | "Shared" | "KeyShared";

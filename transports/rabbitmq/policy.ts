@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /** 30 days: a delay queue expires after its last message, and RabbitMQ takes no expiry above 2^32 - 1 ms (49.7 days). */
 const LONGEST_DELAY_MS = 2_592_000_000;

@@ -1,4 +1,4 @@
-import type { Clock } from "@bq/core";
+import type { Clock } from "@bq/core/transport";
 import type { RedisClient } from "./client.ts";
 
 /** Longest time that one blocking command may take, in milliseconds. Contract: R19. */

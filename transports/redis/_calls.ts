@@ -1,4 +1,4 @@
-import { type Clock, ConnectionError, SettleWriteError } from "@bq/core";
+import { type Clock, ConnectionError, SettleWriteError } from "@bq/core/transport";
 import { connectionError, isTransient, UnsentError } from "./_errors.ts";
 import type { QueueLayout, Reserved, SettlePart, WorkCall } from "./_layout.ts";
 import type { Link } from "./_link.ts";

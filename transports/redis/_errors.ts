@@ -1,4 +1,4 @@
-import { BabelQueueError, ConnectionError } from "@bq/core";
+import { BabelQueueError, ConnectionError } from "@bq/core/transport";
 
 /** A command that was not sent, since there is no connection. */
 export class UnsentError extends ConnectionError {}

@@ -1,4 +1,4 @@
-import type { Clock } from "@bq/core";
+import type { Clock } from "@bq/core/transport";
 
 /** A receive that found nothing. */
 interface Waiter {

@@ -1,4 +1,4 @@
-import type { Peeked, QueueSize } from "@bq/core";
+import type { Peeked, QueueSize } from "@bq/core/transport";
 import type { RedisReply } from "./client.ts";
 import type { Layout, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";

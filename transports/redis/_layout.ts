@@ -1,4 +1,10 @@
-import type { Capabilities, Delivery, Outgoing, SettlementPolicy, Verdict } from "@bq/core";
+import type {
+  Capabilities,
+  Delivery,
+  Outgoing,
+  SettlementPolicy,
+  Verdict,
+} from "@bq/core/transport";
 import type { RedisArgument } from "./client.ts";
 import type { ScriptCall } from "./_script.ts";
 

@@ -1,4 +1,4 @@
-import type { ConnectionError } from "@bq/core";
+import type { ConnectionError } from "@bq/core/transport";
 import type { RedisArgument, RedisClient, RedisReply } from "./client.ts";
 import { connectionError, isUnknownScript, UnsentError } from "./_errors.ts";
 import type { PlainCommand } from "./_layout.ts";

@@ -3,7 +3,7 @@
  * again, and finds what cjson would have refused.
  */
 
-import type { Delivery } from "@bq/core";
+import type { Delivery } from "@bq/core/transport";
 import type { Reserved } from "./_layout.ts";
 
 const decoder: TextDecoder = new TextDecoder();

@@ -1,4 +1,4 @@
-import { BabelQueueError } from "@bq/core";
+import { BabelQueueError } from "@bq/core/transport";
 import type { RedisClient } from "./client.ts";
 
 /** Bytes that are no text in any encoding of Unicode. */

@@ -5,7 +5,7 @@ import {
   type Outgoing,
   type PublishOutcome,
   PublishUncertainError,
-} from "@bq/core";
+} from "@bq/core/transport";
 import { connectionError, isAnswer, textOf, UnsentError } from "./_errors.ts";
 import type { PublishCall, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";

@@ -1,4 +1,9 @@
-import { BabelQueueError, type Clock, type Outgoing, type PublishOutcome } from "@bq/core";
+import {
+  BabelQueueError,
+  type Clock,
+  type Outgoing,
+  type PublishOutcome,
+} from "@bq/core/transport";
 import { UnsentError } from "./_errors.ts";
 import type { PublishCall, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";

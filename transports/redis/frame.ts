@@ -4,7 +4,7 @@
  * @module
  */
 
-import { sanitizeHeaders } from "@bq/core";
+import { sanitizeHeaders } from "@bq/core/transport";
 
 /** A list element, taken apart. */
 export interface Unframed {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { BabelQueueError } from "@bq/core";
+import { BabelQueueError } from "@bq/core/transport";
 import { slotOf } from "./_slot.ts";
 
 /** The keys of one queue in the zset layout. Contract: R1. */

@@ -2,9 +2,10 @@ import {
   type Capabilities,
   type Counting,
   type Delivery,
-  HEADER_REPLAY_BYPASS,
   type Outgoing,
-} from "@bq/core";
+  outgoingHeaders,
+  recordHeaders,
+} from "@bq/core/transport";
 import { frame, unframe } from "./frame.ts";
 import { legacyKeys } from "./keys.ts";
 import { redisPolicy } from "./policy.ts";
@@ -34,8 +35,6 @@ export interface LegacyOptions extends LayoutOptions {
 
 /** The count of this layout is the one in the body. Contract: R77. */
 const NOT_COUNTED: Counting = Object.freeze({});
-
-type Headers = Readonly<Record<string, string>>;
 
 /** The layout of two lists, with a deadline a message. Contract: R60–R85. */
 export function legacyLayout(options: LegacyOptions): Layout {
@@ -101,7 +100,7 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
     },
 
     deadLetter(reserved, { record, queue }) {
-      const element = frame(record, withoutReplay(reserved.delivery.headers));
+      const element = frame(record, recordHeaders(reserved.delivery.headers));
       return {
         script: LEGACY_DEAD_LETTER,
         keys: [processing, deadlines, queue],
@@ -120,24 +119,11 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
 }
 
 function appends(messages: readonly Outgoing[], ready: string): PublishCall[] {
-  const elements = messages.map(({ body, headers, from, verbatim }) =>
-    frame(body, merged(from, verbatim ? undefined : headers))
-  );
+  const elements = messages.map((message) => frame(message.body, outgoingHeaders(message)));
   return chunked([...elements.keys()], (index) => elements[index]!.length).map((indexes) => ({
     indexes,
     send: { key: ready, command: ["RPUSH", ready, ...indexes.map((index) => elements[index]!)] },
   }));
-}
-
-/** Headers of the delivery that is continued, under those given now. */
-function merged(from: Delivery | undefined, given: Headers | undefined): Headers | undefined {
-  return from === undefined ? given : Object.assign(Object.create(null), from.headers, given);
-}
-
-/** Every header but the replay marker: a later redrive without it must run the effects. Contract: G9a. */
-function withoutReplay(headers: Headers): Headers {
-  const { [HEADER_REPLAY_BYPASS]: _, ...kept } = headers;
-  return kept;
 }
 
 /** A reservation whose member is a token and the stored element, frame included. Contract: R67, R82. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { BabelQueueError, checkOptions, type OptionCheck, refuseOption } from "@bq/core";
+import { BabelQueueError, checkOptions, type OptionCheck, refuseOption } from "@bq/core/transport";
 import type { RedisClientLike } from "./clients/adapt.ts";
 
 /** Options of ioredis, handed on as they are; for instance `sentinels`, `name`, `tls`, `password`, `family`. */

@@ -7,7 +7,7 @@ import {
   type Subscription,
   type TransportContext,
   type Verdict,
-} from "@bq/core";
+} from "@bq/core/transport";
 import { Bell } from "./_bell.ts";
 import { Calls } from "./_calls.ts";
 import { closedError, connectionError, isTransient, textOf } from "./_errors.ts";

@@ -12,7 +12,7 @@ import {
   type Subscription,
   type Transport,
   type TransportContext,
-} from "@bq/core";
+} from "@bq/core/transport";
 import type { RedisClient } from "./client.ts";
 import { adapted } from "./clients/adapt.ts";
 import { ownClient } from "./clients/own.ts";

@@ -1,4 +1,4 @@
-import type { Capabilities, Counting, Delivery, Outgoing } from "@bq/core";
+import type { Capabilities, Counting, Delivery, Outgoing } from "@bq/core/transport";
 import { redisPolicy } from "./policy.ts";
 import { zsetKeys } from "./keys.ts";
 import {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { SettlementPolicy } from "@bq/core";
+import type { SettlementPolicy } from "@bq/core/transport";
 
 /** 12 hours, the longest visibility time-out. Contract: S21. */
 const LONGEST_VISIBILITY_MS = 43_200_000;

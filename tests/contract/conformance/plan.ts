@@ -35,17 +35,17 @@ import type { CaseCheck, Plan, PlanEntry, SectionPlan } from "./run.ts";
 /** The room whose presence makes the repository carry a binding. */
 export const BINDING_ROOMS: ReadonlyMap<string, string> = new Map([
   ["redis", "transports/redis/mod.ts"],
-  ["amqp", "transports/rabbitmq/mod.ts"],
+  ["amqp", "transports/rabbitmq/transport.ts"],
   ["sqs", "transports/sqs/mod.ts"],
   ["asb", "transports/azure-service-bus/mod.ts"],
   ["pulsar", "transports/pulsar/mod.ts"],
-  ["kafka", "transports/kafka/mod.ts"],
-  ["artemis", "transports/artemis/mod.ts"],
+  ["kafka", "transports/kafka/transport.ts"],
+  ["artemis", "transports/artemis/transport.ts"],
   ["otel", "otel/mod.ts"],
 ]);
 
 const needs = (path: string): PlanEntry => ({ needs: path });
-const transport = (folder: string): PlanEntry => needs(`transports/${folder}/mod.ts`);
+const transport = (folder: string): PlanEntry => needs(`transports/${folder}/transport.ts`);
 
 /** What the five bindings with a version slot have in common. */
 function binding(folder: string, projection: string, attempts: CaseCheck): SectionPlan {

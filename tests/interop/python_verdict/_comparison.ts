@@ -9,10 +9,9 @@ import {
   type EnvelopeWarning,
   identityVerdict,
   readEnvelope,
-  reconcile,
   reemit,
 } from "@bq/core";
-import { saturate } from "../../../core/attempts.ts";
+import { reconcile, saturate } from "../../../core/attempts.ts";
 import { type Node, parseJson } from "../../core/_reference.ts";
 import type { PythonAnswer } from "./_python.ts";
 

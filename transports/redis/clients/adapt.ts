@@ -1,4 +1,4 @@
-import { BabelQueueError } from "@bq/core";
+import { BabelQueueError } from "@bq/core/transport";
 import type { RedisClient } from "../client.ts";
 import { ioredisClient, type IoredisLike } from "./ioredis.ts";
 import { nodeRedisClient, type NodeRedisLike } from "./node_redis.ts";

@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { type Delivery, readEnvelope, reconcile, reemit } from "@bq/core";
+import { type Delivery, readEnvelope, reemit } from "@bq/core";
+import { reconcile } from "@bq/core/transport";
 import { delayedScore, zsetKeys } from "@bq/redis";
 import { environment } from "../../../harness.ts";
 import { Lab, latin, text as latinText, utf8 } from "../../../redis/lab.ts";

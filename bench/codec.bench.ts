@@ -7,7 +7,7 @@
  * @module
  */
 
-import { encodeNew, encodeNewText } from "../core/encode.ts";
+import { EncodeMemo, encodeNew, encodeNewText } from "../core/encode.ts";
 import { deadLetterBlock } from "../core/dead_letter.ts";
 import { poisonBlock, poisonRecord } from "../core/poison.ts";
 import { readEnvelope } from "../core/reading.ts";
@@ -187,19 +187,20 @@ function measure(size: string, { text, bytes, data }: Sample): void {
     countUpBytes,
     () => poisonRecord(bytes(), POISON),
   );
+  const memo = new EncodeMemo(); // a publisher has one
   compare(
     "make + encode, text / object, stringify",
     size,
     goal("encode"),
     () => stringifyNew(data()),
-    () => encodeNewText(URN, data(), { queue: "orders", nowMs: Date.now() }).text,
+    () => encodeNewText(URN, data(), { queue: "orders", nowMs: Date.now(), memo }).text,
   );
   compare(
     "make + encode, bytes / the same, TextEncoder",
     size,
     undefined,
     () => encoder.encode(stringifyNew(data())),
-    () => encodeNew(URN, data(), { queue: "orders", nowMs: Date.now() }).body,
+    () => encodeNew(URN, data(), { queue: "orders", nowMs: Date.now(), memo }).body,
   );
 }
 

@@ -7,6 +7,7 @@
 
 import { BabelQueueError } from "./errors.ts";
 import { DEEPEST_NESTING } from "./_contract.ts";
+import { isObject } from "./_fold.ts";
 import { nestsTooDeep } from "./_scan.ts";
 import { messageOf } from "./thrown.ts";
 
@@ -59,6 +60,33 @@ export function unwritable(pointer: string, cause: unknown): BabelQueueError {
     `Cannot encode ${pointer || "the envelope"}: reading it failed: ${messageOf(cause)}`,
     { cause },
   );
+}
+
+/**
+ * The value that `JSON.stringify` writes in place of one that knows its own JSON, so that it can be
+ * looked at before it is written. A value without `toJSON` is given back as it is.
+ *
+ * @throws {BabelQueueError} `invalid_data` when its `toJSON` throws.
+ */
+export function resolved(value: unknown, key: string, pointer: string): unknown {
+  try {
+    const toJSON = toJsonOf(value);
+    if (toJSON === undefined) return value;
+    const result: unknown = toJSON.call(value, key);
+    if (!isObject(result) || toJsonOf(result) === undefined) return result;
+    // JSON.stringify asks once: what the answer would say about itself does not count.
+    const { toJSON: _, ...members } = result;
+    return members;
+  } catch (cause) {
+    throw unwritable(pointer, cause);
+  }
+}
+
+/** The function that says what is written in place of a value. */
+function toJsonOf(value: unknown): ((this: unknown, key: string) => unknown) | undefined {
+  const found = (value as { toJSON?: unknown } | null | undefined)?.toJSON;
+  if (typeof found !== "function") return undefined;
+  return found as (this: unknown, key: string) => unknown;
 }
 
 function hasNull(text: string): boolean {
@@ -182,8 +210,8 @@ function levelOf(value: object): Level {
 function written(value: unknown, key: string): unknown {
   let result = value;
   if (typeof value === "bigint" || (typeof value === "object" && value !== null)) {
-    const { toJSON } = value as { toJSON?: unknown };
-    if (typeof toJSON === "function") result = toJSON.call(value, key) as unknown;
+    const toJSON = toJsonOf(value);
+    if (toJSON !== undefined) result = toJSON.call(value, key);
   }
   if (result instanceof Number || result instanceof BigInt) return result.valueOf();
   if (result instanceof String || result instanceof Boolean) return null;

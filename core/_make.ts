@@ -8,7 +8,7 @@ import { trimAscii } from "./blank.ts";
 import { CORE_META, DEFAULT_QUEUE, FORBIDDEN_META } from "./_contract.ts";
 import { BabelQueueError, EnvelopeKeyError } from "./errors.ts";
 import { isObject } from "./_fold.ts";
-import { escape, unwritable } from "./_json.ts";
+import { escape, resolved } from "./_json.ts";
 
 /** The URN of a new message, trimmed. Contract: C90. */
 export function jobOf(urn: string): string {
@@ -31,26 +31,26 @@ export function queueOf(queue: string | undefined): string {
 
 /** The payload of a new message, as an object that may be written. Contract: C92, GR-3. */
 export function dataOf(data: object | null | undefined): object {
-  let value: unknown = data ?? {};
-  try {
-    const { toJSON } = value as { toJSON?: unknown };
-    if (typeof toJSON === "function") value = toJSON.call(value, "data");
-  } catch (cause) {
-    throw unwritable("/data", cause);
-  }
-  if (!isObject(value)) {
-    const what = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
-    throw new BabelQueueError(
-      "invalid_data",
-      `Cannot encode /data: it must be a JSON object, not ${what}`,
-    );
-  }
-  return value;
+  return objectOf(data ?? {}, "data");
 }
 
-/** Refuses extensions of `meta` that are named like a member of the contract. Contract: C52. */
-export function checkExtensions(meta: Readonly<Record<string, unknown>>): void {
-  for (const name of Object.keys(meta)) {
+/** What a member is written as, which has to be an object. */
+function objectOf(given: unknown, name: string): Record<string, unknown> {
+  const value = resolved(given, name, `/${name}`);
+  if (isObject(value)) return value;
+  const what = Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
+  throw new BabelQueueError(
+    "invalid_data",
+    `Cannot encode /${name}: it must be a JSON object, not ${what}`,
+  );
+}
+
+/** The extensions of `meta` as they are written; none may be named like a member of the contract. Contract: C51, C52. */
+export function extensionsOf(
+  meta: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const extensions = objectOf(meta, "meta");
+  for (const name of Object.keys(extensions)) {
     if (!CORE_META.includes(name) && !FORBIDDEN_META.includes(name)) continue;
     const pointer = `/meta/${escape(name)}`;
     throw new EnvelopeKeyError(
@@ -60,4 +60,5 @@ export function checkExtensions(meta: Readonly<Record<string, unknown>>): void {
       }`,
     );
   }
+  return extensions;
 }

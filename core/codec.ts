@@ -10,9 +10,9 @@ import { FORBIDDEN_META, SCHEMA_VERSION, SOURCE_LANG } from "./_contract.ts";
 import type { Envelope, EnvelopeWarning, IncomingEnvelope, JsonObject } from "./envelope.ts";
 import { BabelQueueError, EnvelopeKeyError } from "./errors.ts";
 import { identityOf, isObject, own } from "./_fold.ts";
-import { toJson } from "./_json.ts";
+import { resolved, toJson } from "./_json.ts";
 import { judge } from "./_judge.ts";
-import { checkExtensions, dataOf, jobOf, queueOf, traceIdOf } from "./_make.ts";
+import { dataOf, extensionsOf, jobOf, queueOf, traceIdOf } from "./_make.ts";
 import type { PolyglotMessage } from "./polyglot_message.ts";
 import type { BodyVerdict } from "./reading.ts";
 import { encodeUtf8 } from "./_text.ts";
@@ -92,7 +92,8 @@ export interface Codec {
    * @param data The payload; null and undefined are an empty object.
    * @param options Queue, trace id, extensions.
    * @returns The envelope, members in canonical order.
-   * @throws {BabelQueueError} `invalid_envelope` for an empty URN, `invalid_data` for data that JSON cannot carry.
+   * @throws {BabelQueueError} `invalid_envelope` for an empty URN, `invalid_data` for data or
+   * extensions that JSON cannot carry.
    * @throws {EnvelopeKeyError} for an extension named like a member of the contract.
    */
   make(urn: string, data: object | null | undefined, options?: MakeOptions): Envelope;
@@ -183,7 +184,8 @@ function make(
 ): Envelope {
   const newId = options.newId ?? uuid;
   const job = jobOf(urn);
-  if (options.meta) checkExtensions(options.meta);
+  const extensions = options.meta && extensionsOf(options.meta);
+  if (extensions) toJson(extensions, "/meta");
   const payload = dataOf(data);
   toJson(payload, "/data");
   const trace_id = traceIdOf(options.traceId, newId);
@@ -197,7 +199,7 @@ function make(
       lang: SOURCE_LANG,
       schema_version: SCHEMA_VERSION,
       created_at: Math.trunc(options.now ?? systemClock.now()),
-      ...options.meta,
+      ...extensions,
     },
     attempts: 0,
   };
@@ -217,10 +219,8 @@ const FORBIDDEN: readonly (readonly string[])[] = [
   ["urn"],
 ];
 
-function encode(envelope: IncomingEnvelope): string {
-  if (!isObject(envelope)) {
-    throw new BabelQueueError("invalid_envelope", "Cannot encode an envelope: it is no object");
-  }
+function encode(given: IncomingEnvelope): string {
+  const envelope = written(given);
   for (const [outer = "", inner] of FORBIDDEN) {
     const holder = inner === undefined ? envelope : own(envelope, outer);
     if (isObject(holder) && Object.hasOwn(holder, inner ?? outer)) {
@@ -229,6 +229,17 @@ function encode(envelope: IncomingEnvelope): string {
     }
   }
   return toJson(envelope, "") ?? "{}";
+}
+
+/** The envelope as `JSON.stringify` sees it, so that no `toJSON` writes what may not be written. */
+function written(given: unknown): Record<string, unknown> {
+  const envelope = isObject(given) ? resolved(given, "", "") : given;
+  if (!isObject(envelope)) {
+    throw new BabelQueueError("invalid_envelope", "Cannot encode an envelope: it is no object");
+  }
+  const meta = own(envelope, "meta");
+  const writtenMeta = resolved(meta, "meta", "/meta");
+  return writtenMeta === meta ? envelope : { ...envelope, meta: writtenMeta };
 }
 
 function decode(body: Uint8Array | string, options: DecodeOptions = {}): IncomingEnvelope {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkExtensions, dataOf, jobOf, queueOf, traceIdOf } from "./_make.ts";
+import { dataOf, extensionsOf, jobOf, queueOf, traceIdOf } from "./_make.ts";
 import { SCHEMA_VERSION, SOURCE_LANG } from "./_contract.ts";
 import { toJson } from "./_json.ts";
 import { encodeUtf8 } from "./_text.ts";
@@ -34,6 +34,12 @@ export interface EncodeNewOptions {
    * @default {crypto.randomUUID}
    */
   readonly newId?: (() => string) | undefined;
+  /**
+   * What the caller remembers from one message to the next.
+   *
+   * @default {undefined}
+   */
+  readonly memo?: EncodeMemo | undefined;
 }
 
 /** A new message, encoded. */
@@ -74,9 +80,9 @@ export function encodeNewText(
   data: object | null | undefined,
   options: EncodeNewOptions,
 ): Omit<EncodedMessage, "body"> {
-  const { traceId: given, meta, newId = uuid } = options;
-  const head = lastHead.of(urn);
-  const middle = lastMiddle.of(options.queue);
+  const { traceId: given, meta, newId = uuid, memo } = options;
+  const head = memo ? memo.head.of(urn) : headOf(urn);
+  const middle = memo ? memo.middle.of(options.queue) : middleOf(options.queue);
   const extension = meta ? extensionText(meta) : "";
   const payload = toJson(dataOf(data), "/data");
   const traceId = traceIdOf(given, newId);
@@ -95,7 +101,26 @@ function escaped(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }
 
-/** Remembers the last text it made: a publisher mostly writes the same URN to the same queue. */
+/** Up to the trace id. */
+function headOf(urn: string): string {
+  return `{"job":${JSON.stringify(jobOf(urn))},"trace_id":"`;
+}
+
+/** From the message's id to its time. */
+function middleOf(queue: string): string {
+  return `","queue":${JSON.stringify(queueOf(queue))},"lang":"${SOURCE_LANG}"` +
+    `,"schema_version":${SCHEMA_VERSION},"created_at":`;
+}
+
+/** The parts of the last message: a publisher mostly writes the same URN to the same queue. */
+export class EncodeMemo {
+  /** Text for the last URN. */
+  readonly head: LastText = new LastText(headOf);
+  /** Text for the last queue. */
+  readonly middle: LastText = new LastText(middleOf);
+}
+
+/** Remembers the last text it made. */
 class LastText {
   #given: string | null = null;
   #text = "";
@@ -114,17 +139,8 @@ class LastText {
   }
 }
 
-const lastHead = /* @__PURE__ */ new LastText((urn) =>
-  `{"job":${JSON.stringify(jobOf(urn))},"trace_id":"`
-);
-const lastMiddle = /* @__PURE__ */ new LastText((queue) =>
-  `","queue":${JSON.stringify(queueOf(queue))},"lang":"${SOURCE_LANG}"` +
-  `,"schema_version":${SCHEMA_VERSION},"created_at":`
-);
-
 /** The extension members as they follow the core ones. Contract: C51. */
 function extensionText(meta: Readonly<Record<string, unknown>>): string {
-  checkExtensions(meta);
-  const text = toJson({ ...meta }, "/meta") ?? "{}";
+  const text = toJson(extensionsOf(meta), "/meta") ?? "{}";
   return text === "{}" ? "" : `,${text.slice(1, -1)}`;
 }

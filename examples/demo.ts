@@ -39,7 +39,7 @@ console.log("Working on 'orders'");
 console.log("  counts:", await bq.consume({ waitMs: 0 }));
 
 console.log("Looking at 'orders.dlq'");
-for await (const { body } of bq.transport.peek!("orders.dlq")) {
+for await (const { body } of bq.peek("orders.dlq")) {
   console.log(JSON.stringify(JSON.parse(new TextDecoder().decode(body)), null, 2));
 }
 

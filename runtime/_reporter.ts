@@ -1,6 +1,6 @@
 import { asError } from "../core/thrown.ts";
 import type { SettleWriteError } from "../core/errors.ts";
-import { describeVersion } from "../core/gate.ts";
+import { describeVersion, gatedRoute } from "../core/gate.ts";
 import type { Held, SettleCause } from "./_held.ts";
 import type { Outcome } from "./decide.ts";
 import type { Counts } from "./desk.ts";
@@ -44,7 +44,8 @@ export class Reporter {
         });
       case "gated": {
         const version = describeVersion(outcome.version);
-        return this.#emit({ level: "warn", type: "gated", version, ...held.subject() });
+        const route = gatedRoute(version);
+        return this.#emit({ level: "warn", type: "gated", version, route, ...held.subject() });
       }
       case "writeFailed":
       case "shutdown":
@@ -136,12 +137,12 @@ export class Reporter {
   delayCut(requestedMs: number, held: Held): void {
     const text =
       `a delay of ${requestedMs} ms was cut to what the broker or retry.maxHoldMs allows`;
-    this.#once("delay_cut", "", text, held);
+    this.#once("delay_cut", held.delivery.queue, text, held);
   }
 
   holdLimit(limit: number, held: Held): void {
     const text = `${limit} messages are held already: a delay was skipped`;
-    this.#once("hold_limit", "", text, held);
+    this.#once("hold_limit", held.delivery.queue, text, held);
   }
 
   warn = (code: WarningCode, message: string, held: Held): void => {

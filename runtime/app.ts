@@ -6,6 +6,7 @@
 
 import { limit, settledWithin } from "./_waits.ts";
 import { Deadlines } from "./_deadlines.ts";
+import { peekAt, sizeOf } from "./_inspect.ts";
 import { startWarnings } from "./_start_warnings.ts";
 import { Connection } from "./connection.ts";
 import { Crew } from "./crew.ts";
@@ -34,7 +35,7 @@ import {
   type RunOptions,
 } from "./run_options.ts";
 import { planShutdown } from "./shutdown.ts";
-import type { SignalOptions, Transport } from "./transport.ts";
+import type { Peeked, PeekOptions, QueueSize, SignalOptions, Transport } from "./transport.ts";
 
 /** How long `connect` tries, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -296,6 +297,29 @@ export class BabelQueue implements AsyncDisposable {
     }]);
     await this.#crew.work([worker!], options.signal);
     return { ...worker!.counts };
+  }
+
+  /**
+   * Looks at the messages of a queue without removing any; connects on first use.
+   *
+   * @param queue The queue; a dead-letter queue is one like any other.
+   * @param options How many at most.
+   * @returns The messages; the connection is made, and errors come, when the first one is asked for.
+   * @throws {BabelQueueError} `unsupported` where the transport cannot.
+   */
+  peek(queue: string = this.#options.queue, options: PeekOptions = {}): AsyncIterable<Peeked> {
+    return peekAt(this.transport, () => this.connect(), queue, options);
+  }
+
+  /**
+   * Counts a queue; connects on first use.
+   *
+   * @param queue The queue; a dead-letter queue is one like any other.
+   * @returns How many messages wait, are delayed and are in flight.
+   * @throws {BabelQueueError} `unsupported` where the transport cannot.
+   */
+  size(queue: string = this.#options.queue): Promise<QueueSize> {
+    return sizeOf(this.transport, () => this.connect(), queue);
   }
 
   /**

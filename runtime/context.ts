@@ -23,7 +23,7 @@ export interface HandlerContext {
   readonly attempt: number;
   /** The envelope as it was read; its `attempts` is the number in the bytes. */
   readonly envelope: Envelope;
-  /** Foreign headers, without a prototype. */
+  /** Foreign headers, frozen and without a prototype. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the message is a replay. Contract: C199. */
   readonly replay: boolean;
@@ -98,7 +98,8 @@ export class MessageContext implements HandlerContext {
     return this.#parts.attempt;
   }
   get headers(): Readonly<Record<string, string>> {
-    return this.#parts.headers;
+    // A retry takes the same headers along, so no handler may change them. Contract: C313.
+    return Object.freeze(this.#parts.headers);
   }
   get replay(): boolean {
     return isReplay(this.#parts.headers);

@@ -99,7 +99,8 @@ const ACK: Decision = Object.freeze({ verdict: Object.freeze({ kind: "ack" }), h
  *
  * @example Settle a message that cannot be read
  * ```ts
- * import { decide, memory } from "@bq/core";
+ * import { memory } from "@bq/core";
+ * import { decide } from "@bq/core/transport";
  * import assert from "node:assert/strict";
  *
  * const delivery = {

@@ -10,6 +10,7 @@ import type { EventHub } from "./events.ts";
 import { type HandlerRunner, runHandler } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Router } from "./router.ts";
+import type { ConsumeResult } from "./run_options.ts";
 import type { Delivery, Subscription, Transport, Verdict } from "./transport.ts";
 
 /** Most messages one worker holds back at a time; further ones are settled at once. */
@@ -31,14 +32,8 @@ export interface DeskEnvironment {
   readonly said: Set<string>;
 }
 
-/** What became of messages, counted. */
-export interface Counts {
-  handled: number;
-  failed: number;
-  retried: number;
-  deadLettered: number;
-  dropped: number;
-}
+/** What became of messages, while it is counted. */
+export type Counts = { -readonly [Name in keyof ConsumeResult]: ConsumeResult[Name] };
 
 /**
  * The deliveries in one worker's hands: each goes ready → working → (holding →) settling → gone, or is

@@ -19,7 +19,7 @@ export interface EventSubject {
 }
 
 /** Why a message was acknowledged without having been handled. */
-export type DropReason = "failed" | "unknown_urn" | "poison" | "gated";
+export type DropReason = DeadLetterReason;
 
 /** Everything the library reports. `level` says how bad it is: `info`, `warn` (someone should look) or `error`. */
 export type BabelQueueEvent =
@@ -41,8 +41,11 @@ export type BabelQueueEvent =
     | ({ readonly type: "unknownUrn" } & EventSubject)
     /** The body cannot be handled by anyone. */
     | ({ readonly type: "poison"; readonly cause: string } & EventSubject)
-    /** The native schema version is not supported; the body was not read. */
-    | ({ readonly type: "gated"; readonly version: string } & EventSubject)
+    /** The native schema version is not supported; the body was not read. `version` is cut at 64 characters; `route`, made of it, is the reserved name of such messages and never on the wire. Contract: C79. */
+    | (
+      & { readonly type: "gated"; readonly version: string; readonly route: string }
+      & EventSubject
+    )
     /** The message is delivered again. */
     | ({ readonly type: "retried"; readonly delayMs: number } & EventSubject)
     /** The message was given to another consumer. */
@@ -126,7 +129,7 @@ export class EventHub {
   /** @param event What happened. */
   emit(event: BabelQueueEvent): void {
     if (!this.listening) {
-      if (event.level !== "info") console.warn(describeEvent(event));
+      if (event.level !== "info") print(event);
       return;
     }
     for (const reader of this.#readers) reader.push(event);
@@ -156,6 +159,22 @@ export class EventHub {
   /** A broken listener must not stop the worker; it is told once, not once a message. */
   #broken(error: unknown): void {
     if (this.#lost++ === 0) console.warn("BabelQueue: the onEvent callback threw", error);
+  }
+}
+
+/** To the console; what a handler threw comes with its stack. */
+function print(event: BabelQueueEvent): void {
+  const line = describeEvent(event);
+  const stack = event.type === "failed" ? stackOf(event.error) : undefined;
+  console.warn(stack === undefined ? line : `${line}\n${stack}`);
+}
+
+function stackOf(error: unknown): string | undefined {
+  try {
+    const { stack } = error as { stack?: unknown };
+    return typeof stack === "string" && stack !== "" ? stack : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -47,7 +47,7 @@ export function examine(held: Held, on: Examination): Dispatch | Outcome {
   let body = reading.verdict();
   const cause = delivery.undecodable ? "unreadable to the transport" : poisonCause(body, on);
   if (cause !== null) {
-    // The count in a body that cannot be trusted is not read. Contract: P10, Q11.
+    // The count in a body that is refused is not read. Contract: P10, Q11, M4.
     held.reconciled = reconcile(null, counting);
     held.urn = reading.urn;
     held.messageId = reading.messageId;
@@ -97,9 +97,9 @@ function report(
     on.warn("route_mismatch", `routed on '${held.urn}', the body says '${ownUrn}'`, held);
   }
   for (const warning of body.warnings) on.warn(warning.code, warning.message, held);
-  if (body.missing.length > 0) {
-    const members = body.missing.join(", ");
-    on.warn("incomplete_envelope", `handled although these are missing: ${members}`, held);
+  // Once a message, not once a delivery. Contract: G11.
+  if (body.missing.length > 0 && held.reconciled === 0) {
+    on.warn("incomplete_envelope", `the message lacks ${body.missing.join(", ")}`, held);
   }
   if (route?.bigint === false && body.inexactIntegers) {
     const text =

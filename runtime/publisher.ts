@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../core/clock.ts";
-import { encodeNew } from "../core/encode.ts";
+import { EncodeMemo, encodeNew } from "../core/encode.ts";
 import {
   BabelQueueError,
   PublishManyError,
@@ -147,6 +147,7 @@ export class Publisher {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #queue: string;
+  readonly #memo: EncodeMemo = new EncodeMemo();
   /** What ends the wait of each publish under way. */
   readonly #underWay: Set<PublishWait> = new Set();
 
@@ -261,6 +262,7 @@ export class Publisher {
       {
         queue,
         nowMs: this.#clock.now(),
+        memo: this.#memo,
         ...(options.traceId === undefined ? {} : { traceId: options.traceId }),
         ...(options.meta === undefined ? {} : { meta: options.meta }),
       },

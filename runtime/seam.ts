@@ -5,8 +5,14 @@
  * @module
  */
 
-export { type Counting, LARGEST_ATTEMPTS, reconcile } from "../core/attempts.ts";
-export type { Clock } from "../core/clock.ts";
+export {
+  artemisCounting,
+  type Counting,
+  kafkaCounting,
+  LARGEST_ATTEMPTS,
+  reconcile,
+} from "../core/attempts.ts";
+export { type Clock, systemClock } from "../core/clock.ts";
 export {
   BabelQueueError,
   ConnectionError,
@@ -21,6 +27,7 @@ export {
   sanitizeHeaders,
 } from "../core/headers.ts";
 export { decide, type DecideOptions, type Decision, type Outcome, type Subject } from "./decide.ts";
+export { type Projection, projectionOf } from "../core/projection.ts";
 export { asError } from "../core/thrown.ts";
 export { outgoingHeaders } from "./outgoing.ts";
 export {

@@ -32,12 +32,16 @@ export const headerTests: readonly SuiteTest[] = [
     },
   },
   {
-    title: "headers, the replay marker too, stay with a message that is retried",
+    title:
+      "headers, the replay marker too, stay with a message that is retried, and no handler changes them",
     async run(world) {
       const app = world.app({ deadLetter: true });
       const came: [Record<string, string>, boolean][] = [];
       const effects: number[] = [];
       app.bq.handle(URN, async (_, ctx) => {
+        // They are frozen: what a handler tries to do to them is lost.
+        Reflect.set(ctx.headers, "added", "by the handler");
+        Reflect.deleteProperty(ctx.headers, REPLAY);
         came.push([{ ...ctx.headers }, ctx.replay]);
         await ctx.effect(() => effects.push(ctx.attempt));
         if (came.length === 1 && world.policy.retry === "possible") throw new Error("fails once");

@@ -18,8 +18,10 @@ import {
   type Verdict,
 } from "@bq/core";
 import { fakeClock, type Recorder, recorder } from "@bq/core/testing";
-import { NOW_MS, text } from "./_decisions.ts";
+import { NOW_MS, RECEIVED_FROM as QUEUE, text } from "./_decisions.ts";
 import { U } from "./_vectors.ts";
+
+export { QUEUE };
 
 /** A worker under test. */
 export interface Bench {
@@ -30,7 +32,10 @@ export interface Bench {
   readonly calls: (readonly [data: JsonObject | null, attempt: number])[];
 }
 
-/** Runs a worker's test on queue `shop`, its handler for U recording and then doing `handler`. */
+/** The dead-letter queue of {@linkcode QUEUE}. */
+export const DLQ: string = `${QUEUE}.dlq`;
+
+/** Runs a worker's test on {@linkcode QUEUE}, its handler for U recording and then doing `handler`. */
 export async function onBench(
   options: BabelQueueOptions,
   handler: Handler<JsonObject> | null,
@@ -39,7 +44,7 @@ export async function onBench(
 ): Promise<void> {
   const seen = recorder();
   const clock = fakeClock(NOW_MS);
-  const bq = new BabelQueue(transport, { queue: "shop", onEvent: seen, clock, ...options });
+  const bq = new BabelQueue(transport, { queue: QUEUE, onEvent: seen, clock, ...options });
   const calls: [JsonObject | null, number][] = [];
   if (handler !== null) {
     bq.handle(U, (data, ctx) => {

@@ -60,10 +60,14 @@ export function deadLetterText(
 }
 
 /** A poison record's text with the cause cut out, so that only what the contract fixes is left. */
-export function poisonText(body: Uint8Array | string, attempts = 0): string {
+export function poisonText(
+  body: Uint8Array | string,
+  attempts = 0,
+  originalQueue = "shop",
+): string {
   const block = poisonBlock({
     cause: "CAUSE",
-    originalQueue: "shop",
+    originalQueue,
     attempts,
     failedAtMs: NOW_MS,
   });

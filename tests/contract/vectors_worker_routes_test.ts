@@ -9,7 +9,7 @@ import { kafkaPolicy } from "../../transports/kafka/policy.ts";
 import { pulsarPolicy } from "../../transports/pulsar/policy.ts";
 import { sqsPolicy } from "../../transports/sqs/policy.ts";
 import { test } from "../harness.ts";
-import { bodies, boom, done, dressed, first, onBench, once } from "./_bench.ts";
+import { bodies, boom, DLQ, done, dressed, first, onBench, once, QUEUE } from "./_bench.ts";
 import { bytes } from "./_decisions.ts";
 import { B0, b0, B1, deadLetterText, META, poisonText, U } from "./_vectors.ts";
 
@@ -38,10 +38,10 @@ test("V008–V014, V030–V034 the worker writes the record of every kind of poi
     b0({ data: '"data":{"a":"\\ud800"}', attempts: '"attempts":"1"' }),
   ];
   await onBench({ deadLetter: true }, done, async ({ bq, transport, seen, calls }) => {
-    for (const body of poison) await inject(bq, "shop", body);
+    for (const body of poison) await inject(bq, QUEUE, body);
     assert.equal((await bq.consume(once)).deadLettered, poison.length);
-    const records = await bodies(transport, "shop.dlq");
-    assert.deepEqual(records.map(withoutCause), poison.map((body) => poisonText(body)));
+    const records = await bodies(transport, DLQ);
+    assert.deepEqual(records.map(withoutCause), poison.map((body) => poisonText(body, 0, QUEUE)));
     assert.equal(seen.of("poison").length, poison.length);
     assert.equal(calls.length, 0);
   });
@@ -49,8 +49,8 @@ test("V008–V014, V030–V034 the worker writes the record of every kind of poi
 
 test("V030 V031 the largest legal nesting and an underflow meet the handler", async () => {
   await onBench({ deadLetter: true }, done, async ({ bq, calls }) => {
-    await inject(bq, "shop", nested(998));
-    await inject(bq, "shop", b0({ data: '"data":{"n":3e-999}' }));
+    await inject(bq, QUEUE, nested(998));
+    await inject(bq, QUEUE, b0({ data: '"data":{"n":3e-999}' }));
     assert.equal((await bq.consume(once)).handled, 2);
     assert.deepEqual(calls[1], [{ n: 0 }, 1]);
   });
@@ -58,9 +58,9 @@ test("V030 V031 the largest legal nesting and an underflow meet the handler", as
 
 test("V020 an unknown URN under strategy dead_letter is written as it came", async () => {
   await onBench({ onUnknownUrn: "dead_letter" }, null, async ({ bq, transport }) => {
-    await inject(bq, "shop", B0);
+    await inject(bq, QUEUE, B0);
     assert.equal((await bq.consume(once)).deadLettered, 1);
-    assert.deepEqual(await bodies(transport, "shop.dlq"), [
+    assert.deepEqual(await bodies(transport, DLQ), [
       `${B0.slice(0, -1)},${deadLetterText("unknown_urn", 0, "shop")}}`,
     ]);
   });
@@ -68,18 +68,18 @@ test("V020 an unknown URN under strategy dead_letter is written as it came", asy
 
 /** Policy, dead-letter queue, and what becomes of a gated message without one; memory has no native place. */
 const GATING = {
-  "SQS": [sqsPolicy(), "shop-dlq", "left"],
-  "Service Bus": [serviceBusPolicy(), "shop.dlq", null],
-  "Pulsar": [pulsarPolicy({ subscriptionType: "Shared" }), "shop.dlq", "dropped"],
-  "Kafka": [kafkaPolicy({ tiers: true }), "shop.dlq", "dropped"],
-  "Artemis": [artemisPolicy(), "shop.dlq", "dropped"],
+  "SQS": [sqsPolicy(), `${QUEUE}-dlq`, "left"],
+  "Service Bus": [serviceBusPolicy(), DLQ, null],
+  "Pulsar": [pulsarPolicy({ subscriptionType: "Shared" }), DLQ, "dropped"],
+  "Kafka": [kafkaPolicy({ tiers: true }), DLQ, "dropped"],
+  "Artemis": [artemisPolicy(), DLQ, "dropped"],
 } as const;
 
 for (const [broker, [policy, deadLetterQueue, off]] of Object.entries(GATING)) {
   test(`V006 V412 V508 V610 V715 the worker of ${broker} settles a gated body unread`, async () => {
     const gated = (): MemoryTransport => dressed({ schemaVersion: "2" }, policy);
     await onBench({ deadLetter: true }, done, async ({ bq, transport, seen, calls }) => {
-      for (const body of [B0, "not json"]) await inject(bq, "shop", body);
+      for (const body of [B0, "not json"]) await inject(bq, QUEUE, body);
       await bq.consume(once);
       assert.deepEqual(await bodies(transport, deadLetterQueue), [B0, "not json"]);
       assert.deepEqual(seen.of("gated").map(({ version }) => version), ["2", "2"]);
@@ -88,7 +88,7 @@ for (const [broker, [policy, deadLetterQueue, off]] of Object.entries(GATING)) {
     }, gated());
     if (off === null) return;
     await onBench({ onUnknownUrn: "release" }, done, async ({ bq, transport, seen, calls }) => {
-      await inject(bq, "shop", B0);
+      await inject(bq, QUEUE, B0);
       await bq.consume(once);
       assert.equal(seen.of(off).length, 1);
       assert.equal(calls.length, 0);
@@ -101,8 +101,8 @@ for (const [broker, [policy, deadLetterQueue, off]] of Object.entries(GATING)) {
     for (const schemaVersion of [undefined, "", "\t\n\v\f\r ", "1"]) {
       const open = dressed({ schemaVersion }, policy);
       await onBench({ deadLetter: true }, done, async ({ bq, seen, calls }) => {
-        await inject(bq, "shop", B0);
-        await inject(bq, "shop", body);
+        await inject(bq, QUEUE, B0);
+        await inject(bq, QUEUE, body);
         await bq.consume(once);
         assert.equal(calls.length, 1, JSON.stringify(schemaVersion));
         assert.deepEqual(seen.of("deadLettered").map(({ reason }) => reason), ["poison"]);
@@ -120,19 +120,19 @@ test("V607 a native route decides, the body stays, and one event tells of the mi
       urns.push([ctx.urn, ctx.envelope.job]);
       throw new Error("boom");
     });
-    await inject(bq, "shop", B0);
+    await inject(bq, QUEUE, B0);
     await bq.consume(first);
     assert.deepEqual(urns, [[alias, U]]);
     assert.equal(calls.length, 0);
     const mismatches = seen.of("warning").filter(({ code }) => code === "route_mismatch");
     assert.equal(mismatches.length, 1);
-    assert.deepEqual(await bodies(transport, "shop"), [B1]);
+    assert.deepEqual(await bodies(transport, QUEUE), [B1]);
   }, routed);
 });
 
 test("V607 a blank native route leaves the decision to the body", async () => {
   await onBench({}, done, async ({ bq, seen, calls }) => {
-    await inject(bq, "shop", B0);
+    await inject(bq, QUEUE, B0);
     await bq.consume(once);
     assert.equal(calls.length, 1);
     assert.equal(seen.of("warning").some(({ code }) => code === "route_mismatch"), false);
@@ -141,7 +141,7 @@ test("V607 a blank native route leaves the decision to the body", async () => {
 
 test("V607 a native route gives no identity to a body that has none", async () => {
   await onBench({ deadLetter: true }, done, async ({ bq, seen, calls }) => {
-    await inject(bq, "shop", '{"x":1}');
+    await inject(bq, QUEUE, '{"x":1}');
     await bq.consume(once);
     assert.equal(calls.length, 0);
     assert.equal(seen.of("poison").length, 1);

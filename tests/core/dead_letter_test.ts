@@ -65,6 +65,21 @@ test("annotate() replaces a block and moves it to the end", () => {
   assert.equal(annotate({ attempts: -2 }, "failed", "q").dead_letter.attempts, 0);
 });
 
+test("annotate() leaves the envelope alone, one that has a block already too", () => {
+  const given = {
+    job: "u",
+    data: Object.freeze({ id: 7 }),
+    dead_letter: Object.freeze({ reason: "old", attempts: 1 }),
+    attempts: 4,
+  };
+  const before = JSON.stringify(given);
+  const record = annotate(given, "failed", "q", { attempts: 5, failedAtMs: 5 });
+  assert.equal(JSON.stringify(given), before);
+  assert.notEqual(record.dead_letter, given.dead_letter);
+  assert.equal(record.dead_letter.reason, "failed");
+  assert.doesNotThrow(() => annotate(Object.freeze(given), "failed", "q"));
+});
+
 test("annotate() takes the time from the clock when none is given", () => {
   const before = Date.now();
   const at = annotate({}, "failed", "q").dead_letter.failed_at;

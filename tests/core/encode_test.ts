@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { EnvelopeCodec } from "../../core/codec.ts";
-import { encodeNew } from "../../core/encode.ts";
+import { EncodeMemo, encodeNew } from "../../core/encode.ts";
 import { readEnvelope } from "../../core/reading.ts";
 import { test } from "../harness.ts";
 
@@ -125,6 +125,57 @@ test("EnvelopeCodec.encode() passes on what a getter or toJSON throws, as the ca
   });
 });
 
+test("EnvelopeCodec.encode() refuses a forbidden member that only toJSON brings", () => {
+  const { meta, ...base } = EnvelopeCodec.make("u", {});
+  const rows: [object, string][] = [
+    [{ toJSON: () => ({ ...base, meta, timestamp: 1 }) }, "/timestamp"],
+    [{ toJSON: () => ({ ...base, meta, urn: "u" }) }, "/urn"],
+    [{ ...base, meta: { toJSON: () => ({ ...meta, ts: 1 }) } }, "/meta/ts"],
+    [
+      { toJSON: () => ({ ...base, meta: { toJSON: () => ({ ...meta, source: 1 }) } }) },
+      "/meta/source",
+    ],
+    [
+      new class {
+        toJSON(): object {
+          return { ...base, meta: { ...meta, max_retries: 1 } };
+        }
+      }(),
+      "/meta/max_retries",
+    ],
+  ];
+  for (const [envelope, pointer] of rows) {
+    assert.throws(() => EnvelopeCodec.encode(envelope as typeof base), {
+      name: "EnvelopeKeyError",
+      pointer,
+    }, pointer);
+  }
+});
+
+test("EnvelopeCodec.encode() writes what toJSON gives, asked once as by JSON.stringify", () => {
+  const made = EnvelopeCodec.make("u", {});
+  let asked = 0;
+  const meta = {
+    ts: "never written",
+    toJSON(key: string): object {
+      asked++;
+      assert.equal(key, "meta");
+      return made.meta;
+    },
+  };
+  assert.equal(EnvelopeCodec.encode({ ...made, meta }), EnvelopeCodec.encode(made));
+  assert.equal(asked, 1);
+  const twice = { toJSON: () => ({ ...made, toJSON: () => ({ timestamp: 1 }) }) };
+  assert.equal(JSON.stringify(twice), EnvelopeCodec.encode(made));
+  assert.equal(EnvelopeCodec.encode(twice), EnvelopeCodec.encode(made));
+  assert.equal(EnvelopeCodec.encode({ ...made, toJSON: "a text" }).includes('"a text"'), true);
+  for (const nothing of [undefined, null, 7, []]) {
+    assert.throws(() => EnvelopeCodec.encode({ toJSON: () => nothing }), {
+      code: "invalid_envelope",
+    });
+  }
+});
+
 test("EnvelopeCodec.encodeBytes() is encode() in UTF-8", () => {
   const envelope = EnvelopeCodec.make("u", { text: "\u00e9\u{1f600}" });
   assert.equal(decoder.decode(EnvelopeCodec.encodeBytes(envelope)), EnvelopeCodec.encode(envelope));
@@ -168,6 +219,21 @@ test("encodeNew() mints its own ids and is read as canonical", () => {
   assert.deepEqual(readEnvelope(second.body).verdict().data, {});
 });
 
+test("encodeNew() writes the same with what it remembers, whatever came before", () => {
+  const memo = new EncodeMemo();
+  const rows = [["a", "q"], ["a", "q"], ["b", "q"], ["a", "r"], ["a", ""], ["b", "r"]] as const;
+  for (const [urn, queue] of rows) {
+    const plain = { queue, nowMs: 1, newId: () => "id" };
+    const { text } = encodeNew(urn, {}, { ...plain, memo });
+    assert.equal(text, encodeNew(urn, {}, plain).text);
+  }
+  for (let round = 0; round < 2; round++) {
+    assert.throws(() => encodeNew(" ", {}, { queue: "q", nowMs: 1, memo }), {
+      code: "invalid_envelope",
+    });
+  }
+});
+
 test("encodeNew() escapes a trace id that it is given", () => {
   const { text, traceId } = encodeNew("u", {}, { queue: "q", nowMs: 1, traceId: ' a"b\\ ' });
   assert.equal(traceId, 'a"b\\');
@@ -180,6 +246,8 @@ test("encodeNew() refuses what make() refuses", () => {
   assert.throws(() => encodeNew("u", [], options), { code: "invalid_data" });
   assert.throws(() => encodeNew("u", { a: Number.NaN }, options), { code: "invalid_data" });
   assert.throws(() => encodeNew("u", {}, { ...options, meta: { ts: 1 } }), { pointer: "/meta/ts" });
+  const hidden = { toJSON: () => ({ queue: "other" }) };
+  assert.throws(() => encodeNew("u", {}, { ...options, meta: hidden }), { pointer: "/meta/queue" });
   assert.throws(() => encodeNew("u", {}, { ...options, meta: { x: Number.NaN } }), {
     message: /^Cannot encode \/meta\/x: /,
   });

@@ -147,6 +147,44 @@ test("EnvelopeCodec.make() refuses an extension named like a member of the contr
   assert.equal(EnvelopeCodec.make("u", {}, { meta: { TS: 1 } }).meta["TS"], 1);
 });
 
+test("EnvelopeCodec.make() refuses extensions that JSON would lose, and names the place", () => {
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  const rows: [Record<string, unknown>, string][] = [
+    [{ x: Number.NaN }, "/meta/x"],
+    [{ ext: { acme: [1, Infinity] } }, "/meta/ext/acme/1"],
+    [{ ext: [undefined] }, "/meta/ext/0"],
+    [{ ext: cycle }, "/meta/ext/self"],
+    [[] as unknown as Record<string, unknown>, "/meta"],
+    [{ toJSON: () => 7 }, "/meta"],
+  ];
+  for (const [meta, pointer] of rows) {
+    assert.throws(() => EnvelopeCodec.make("u", {}, { meta }), (error: Error) => {
+      assert.equal((error as { code?: string }).code, "invalid_data", pointer);
+      assert(error.message.startsWith(`Cannot encode ${pointer}: `), error.message);
+      return true;
+    });
+  }
+});
+
+test("EnvelopeCodec.make() judges extensions as they are written, toJSON included", () => {
+  class Ext {
+    toJSON(): object {
+      return { id: "mine" };
+    }
+  }
+  for (const meta of [new Ext(), { toJSON: () => ({ id: "mine" }) }]) {
+    assert.throws(() => EnvelopeCodec.make("u", {}, { meta: meta as object as { x: 1 } }), {
+      name: "EnvelopeKeyError",
+      pointer: "/meta/id",
+    });
+  }
+  const good = { id: "hidden", toJSON: () => ({ ext: 1 }) };
+  const { meta } = EnvelopeCodec.make("u", {}, { meta: good });
+  assert.deepEqual(Object.keys(meta).slice(5), ["ext"]);
+  assert.notEqual(meta.id, "hidden");
+});
+
 test("EnvelopeCodec.fromMessage() asks the message", () => {
   class Paid implements PolyglotMessage {
     getBabelUrn(): string {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EnvelopeCodec } from "../../core/codec.ts";
 import { type EnvelopeReading, readEnvelope } from "../../core/reading.ts";
+import { reemitText } from "../../core/splice.ts";
 import { test } from "../harness.ts";
 import { canonical } from "./_documents.ts";
 
@@ -144,6 +145,38 @@ test("the verdict gives data, meta and the folded envelope", () => {
   assert.deepEqual([odd.verdict, odd.data, odd.meta], ["ok", null, { x: 2 }]);
   assert.deepEqual(odd.envelope(), { job: "u", data: null, meta: { x: 2 } });
   assert.deepEqual(odd.warnings.map(({ pointer }) => pointer), ["/timestamp", "/meta/ts"]);
+});
+
+test("a lang that no SDK writes is read and kept", () => {
+  const body = canonical().replace('"lang":"go"', '"lang":"cobol"');
+  const verdict = readEnvelope(body).verdict();
+  assert.deepEqual([verdict.verdict, verdict.canonical, verdict.missing], ["ok", true, []]);
+  assert.equal(verdict.meta["lang"], "cobol");
+  assert.equal(EnvelopeCodec.encode(EnvelopeCodec.decode(body)), body);
+  assert.equal(reemitText(body, { attempts: 1 }), body.replace('"attempts":0', '"attempts":1'));
+  for (const shape of [body, ` ${body}`]) {
+    assert.equal(EnvelopeCodec.accepts(EnvelopeCodec.decode(shape)), true);
+  }
+});
+
+test("a number in data that is no finite double is poison with bigint too", () => {
+  const digits = "9".repeat(400);
+  for (const literal of ["1e400", "-1e400", digits, `-${digits}`]) {
+    for (const data of [`{"n":${literal}}`, `{"a":[12345678901234567890,{"n":${literal}}]}`]) {
+      for (const body of [canonical(data), ` ${canonical(data)}`, `{"job":"u","data":${data}}`]) {
+        for (const given of [body, encoder.encode(body)]) {
+          const verdict = readEnvelope(given, { bigint: true }).verdict();
+          assert.equal(verdict.verdict, "poison", body);
+          assert.equal(verdict.cause, readEnvelope(given).verdict().cause);
+          // The codec is lenient about it, as without bigint: what is there is no finite number.
+          assert.deepEqual(
+            EnvelopeCodec.decode(given, { bigint: true })["data"],
+            EnvelopeCodec.decode(given)["data"],
+          );
+        }
+      }
+    }
+  }
 });
 
 test("integers beyond 2^53 are reported, and are bigint on demand", () => {

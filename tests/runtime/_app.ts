@@ -12,9 +12,9 @@ import { type FakeClock, fakeClock, type Recorder, recorder } from "@bq/core/tes
 export const URN = "urn:babel:orders:created";
 /** Where the clock stands at the start. */
 export const NOW_MS = 1_760_000_000_000;
-/** The bytes of B0's `meta`. */
+/** The bytes of B0's `meta`; its queue is not the one that tests receive from, as after a move by hand. */
 export const META: string =
-  `{"id":"6f1c2a3e-0000-4000-8000-000000000001","queue":"shop","lang":"node","schema_version":1,` +
+  `{"id":"6f1c2a3e-0000-4000-8000-000000000001","queue":"billing","lang":"node","schema_version":1,` +
   `"created_at":1760000000123}`;
 /** The members of B0, each as its bytes. */
 const MEMBERS = {

@@ -44,6 +44,54 @@ test("connect() rejects at once with a fatal error, and may be called again", as
   });
 });
 
+test("what the runtime has no permission for is fatal, however it is wrapped", async () => {
+  const named = (name: string, message: string): Error =>
+    Object.assign(new Error(message), { name });
+  const refusal = named("NotCapable", 'Requires net access to "localhost:6379"');
+  const failures = [
+    refusal,
+    named("PermissionDenied", "Permission denied (os error 13)"),
+    new ConnectionError("Cannot connect", { cause: refusal }),
+    Object.assign(new Error("getaddrinfo EPERM"), { code: "EPERM", syscall: "getaddrinfo" }),
+    new Error("Cannot connect", { cause: new Error("socket", { cause: refusal }) }),
+  ];
+  for (const failure of failures) {
+    const transport = new ScriptedTransport({ open: () => Promise.reject(failure) });
+    await withApp({ transport }, async ({ bq, clock, seen }) => {
+      const isIt = (error: Error): boolean => error === failure || error.cause === failure;
+      await assert.rejects(ended(bq.connect(), clock), isIt);
+      await assert.rejects(ended(bq.publish(URN, {}), clock), isIt);
+      const stop = new AbortController();
+      const running = assert.rejects(bq.run({ signal: stop.signal }), isIt);
+      await clock.advance(0);
+      // A worker that tries again is called off here, and resolves.
+      stop.abort();
+      await running;
+      assert.deepEqual([transport.opens, clock.now()], [3, NOW_MS]);
+      assert.equal(seen.of("disconnected").length, 0);
+    });
+  }
+});
+
+test("an error whose cause is itself or cannot be looked at, or that a network refused, is tried again", async () => {
+  const circular = new ConnectionError("refused");
+  Object.assign(circular, { cause: circular });
+  const opaque = new ConnectionError("refused");
+  Object.defineProperty(opaque, "cause", {
+    get: () => {
+      throw new Error("no cause");
+    },
+  });
+  const blocked = Object.assign(new Error("connect EPERM"), { code: "EPERM", syscall: "connect" });
+  for (const failure of [circular, opaque, blocked]) {
+    const transport = new ScriptedTransport({ open: () => Promise.reject(failure) });
+    await withApp({ transport }, async ({ bq, clock }) => {
+      await assert.rejects(ended(bq.connect(), clock), (error) => error === failure);
+      assert.ok(transport.opens > 2);
+    });
+  }
+});
+
 test("connect() tries again with doubling waits and tells every failure", async () => {
   const failure = new ConnectionError("refused");
   const at: number[] = [];

@@ -149,13 +149,26 @@ async function life(
 
 test("while nobody listens warnings and errors go to the console, and nothing else", async () => {
   const subject = `queue=shop urn=${URN} messageId=6f1c2a3e-0000-4000-8000-000000000001`;
-  assert.deepEqual(await life({}), [
+  const lines = await life({});
+  assert.deepEqual(lines.map((line) => line.split("\n")[0]), [
     "BabelQueue warning: code=dead_letter_not_set message=deadLetter is not set: messages that " +
     "fail for good are dropped",
     `BabelQueue failed: error=Error: boom durationMs=0 ${subject} attempt=1`,
     `BabelQueue failed: error=Error: boom durationMs=0 ${subject} attempt=2`,
     `BabelQueue dropped: reason=failed ${subject} attempt=2`,
   ]);
+});
+
+test("on the console what a handler threw comes with its stack, and nothing else has one", async () => {
+  const lines = await life({});
+  const stacks = lines.map((line) => line.split("\n").slice(1).join("\n"));
+  assert.deepEqual(stacks.map((stack) => stack.includes("events_test")), [
+    false,
+    true,
+    true,
+    false,
+  ]);
+  assert.deepEqual([stacks[0], stacks[3]], ["", ""]);
 });
 
 test("with a listener nothing goes to the console", async () => {

@@ -235,7 +235,31 @@ test("NonRetriableError ends a message at once, with a record or without", async
   }
 });
 
-test("a broker's limit cuts a retry's delay, and that is told once", async () => {
+test("a handler cannot change its headers: what is retried has them as they came", async () => {
+  const transport = new ScriptedTransport();
+  await withApp({ transport }, async ({ bq, clock, seen }) => {
+    await bq.connect();
+    bq.handle(URN, (_, ctx) => {
+      const headers = ctx.headers as Record<string, string>;
+      assert.equal(Reflect.set(headers, "tenant", "8"), false);
+      assert.equal(Reflect.set(headers, "bq-replay-bypass", "1"), false);
+      assert.equal(Reflect.deleteProperty(headers, "tenant"), false);
+      headers.tenant = "8";
+    });
+    // Not frozen by the transport, as those of most clients are.
+    const headers = Object.assign(Object.create(null), { tenant: "7" });
+    const delivery = transport.put("shop", B0, { headers });
+    await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.ok(
+      seen.of("failed")[0]?.error instanceof TypeError,
+      String(seen.of("failed")[0]?.error),
+    );
+    assert.equal(transport.settled[0]?.delivery, delivery);
+    assert.deepEqual(Object.entries(delivery.headers), [["tenant", "7"]]);
+  });
+});
+
+test("a broker's limit cuts a retry's delay, and that is told once a queue", async () => {
   const transport = new ScriptedTransport({}, {
     policy: { retryDelay: { kind: "native", maxMs: 5_000 } },
   });
@@ -244,12 +268,14 @@ test("a broker's limit cuts a retry's delay, and that is told once", async () =>
     bq.handle(URN, () => {
       throw new RetryAfterError(60_000);
     });
-    for (let n = 0; n < 3; n++) transport.put("shop");
-    await ended(bq.consume({ waitMs: 0 }), clock);
-    assert.deepEqual(seen.of("retried").map(({ delayMs }) => delayMs), [5_000, 5_000, 5_000]);
+    for (const queue of ["shop", "video", "shop"]) {
+      for (let n = 0; n < 2; n++) transport.put(queue);
+      await ended(bq.consume({ queue, waitMs: 0 }), clock);
+    }
+    assert.deepEqual(seen.of("retried").map(({ delayMs }) => delayMs), Array(6).fill(5_000));
     const cuts = seen.of("warning").filter(({ code }) => code === "delay_cut");
-    assert.equal(cuts.length, 1);
-    assert.match(cuts[0]!.message, /60000 ms/);
+    assert.deepEqual(cuts.map(({ subject }) => subject?.queue), ["shop", "video"]);
+    for (const { message } of cuts) assert.match(message, /60000 ms/);
   });
 });
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import type { BabelQueueOptions, WarningCode } from "@bq/core";
 import { inject } from "@bq/core/testing";
 import { test } from "../harness.ts";
-import { bodies, ended, envelope, META, parsed, URN, withApp } from "./_app.ts";
+import { B0, bodies, bytes, ended, envelope, META, parsed, text, URN, withApp } from "./_app.ts";
+import { ScriptedTransport } from "./_scripted.ts";
 
 /** Judges bodies: how many were handled, and what was warned about. */
 async function judged(
@@ -64,6 +65,24 @@ test("an incomplete message is handled, with one warning that names what is miss
     });
   }
   await judged({}, [`{"job":"${URN}"}`], { handled: 1, warnings: ["incomplete_envelope"] });
+});
+
+test("an incomplete message is warned about on its first delivery only, handled or not", async () => {
+  for (const handled of [[URN], []]) {
+    await withApp({ maxAttempts: 3 }, async ({ bq, clock, seen }) => {
+      for (const urn of handled) {
+        bq.handle(urn, () => {
+          throw new Error("boom");
+        });
+      }
+      await inject(bq, "shop", envelope({ trace_id: null, data: null }));
+      await ended(bq.consume({ maxMessages: 3, waitMs: 0 }), clock);
+      assert.equal(seen.of("retried").length, 2);
+      assert.deepEqual(seen.of("warning").map(({ code, message }) => [code, message]), [
+        ["incomplete_envelope", "the message lacks trace_id, data"],
+      ]);
+    });
+  }
 });
 
 test("with strict an incomplete message is poison", async () => {
@@ -143,13 +162,74 @@ test("a body that nobody could handle meets no handler and no strategy for unkno
   }
 });
 
+test("version and strictness come before the route: what nobody handles is poison too", async () => {
+  const other = { job: '"urn:babel:unknown"' };
+  const version = { meta: meta('"schema_version":1', '"schema_version":2') };
+  const rows: readonly (readonly [options: BabelQueueOptions, body: string])[] = [
+    [{}, envelope({ ...other, ...version })],
+    [{ strict: true }, envelope({ ...other, trace_id: null })],
+  ];
+  for (const [options, body] of rows) {
+    for (const onUnknownUrn of [undefined, "fail", "release", "dead_letter"] as const) {
+      const strategy = onUnknownUrn === undefined ? {} : { onUnknownUrn };
+      const all = { ...options, ...strategy, deadLetter: true };
+      await withApp(all, async ({ bq, transport, clock, seen }) => {
+        await inject(bq, "shop", body);
+        await ended(bq.consume({ maxMessages: 1, waitMs: 0 }), clock);
+        assert.deepEqual([seen.of("poison").length, seen.of("unknownUrn").length], [1, 0]);
+        const { dead_letter } = parsed((await bodies(transport, "shop.dlq"))[0]);
+        assert.equal((dead_letter as { reason: string }).reason, "poison");
+      });
+    }
+  }
+});
+
 test("poison takes its route on its first delivery, whatever its count says", async () => {
-  await withApp({ deadLetter: true }, async ({ bq, clock, seen }) => {
-    await inject(bq, "shop", envelope({ data: "[1]", attempts: "99" }));
-    await ended(bq.consume({ waitMs: 0 }), clock);
-    const [event] = seen.of("deadLettered");
-    assert.deepEqual([event?.attempt, event?.urn, event?.reason], [1, URN, "poison"]);
-  });
+  const rows: readonly (readonly [options: BabelQueueOptions, body: string])[] = [
+    [{}, envelope({ data: "[1]", attempts: "99" })],
+    [{}, envelope({ meta: meta('"schema_version":1', '"schema_version":2'), attempts: "99" })],
+    [{ strict: true }, envelope({ trace_id: null, attempts: "99" })],
+  ];
+  for (const [options, body] of rows) {
+    await withApp({ ...options, deadLetter: true }, async ({ bq, transport, clock, seen }) => {
+      await inject(bq, "shop", body);
+      await ended(bq.consume({ waitMs: 0 }), clock);
+      const [event] = seen.of("deadLettered");
+      assert.deepEqual([event?.attempt, event?.urn, event?.reason], [1, URN, "poison"]);
+      const { attempts, dead_letter } = parsed((await bodies(transport, "shop.dlq"))[0]);
+      assert.deepEqual([attempts, (dead_letter as { attempts: number }).attempts], [99, 0]);
+    });
+    // Without a record it is tried as often as any other, however high the body counts.
+    await withApp(options, async ({ bq, clock, seen }) => {
+      await inject(bq, "shop", body);
+      await ended(bq.consume({ waitMs: 0 }), clock);
+      assert.deepEqual(seen.of("poison").map(({ attempt }) => attempt), [1, 2, 3]);
+      assert.deepEqual(seen.of("dropped").map(({ attempt }) => attempt), [3]);
+    });
+  }
+});
+
+test("what the transport calls undecodable is poison, however well it reads", async () => {
+  const latin1 = Uint8Array.of(0xe9);
+  const rows = [
+    [bytes(B0), (record: string) => record.startsWith(`${B0.slice(0, -1)},"dead_letter":{`)],
+    [latin1, (record: string) => record.startsWith('{"raw":"6Q==","raw_encoding":"base64",')],
+  ] as const;
+  for (const [body, isRecord] of rows) {
+    const transport = new ScriptedTransport();
+    await withApp({ transport, deadLetter: true }, async ({ bq, clock, seen }) => {
+      await bq.connect();
+      bq.handle(URN, () => assert.fail("it met a handler"));
+      transport.put("shop", B0, { body, undecodable: true });
+      await ended(bq.consume({ waitMs: 0 }), clock);
+      assert.equal(seen.of("poison").length, 1);
+      const verdict = transport.settled[0]?.verdict;
+      assert.ok(verdict?.kind === "deadLetter");
+      assert.deepEqual([verdict.reason, verdict.queue], ["poison", "shop.dlq"]);
+      assert.ok(isRecord(text(verdict.record)), text(verdict.record));
+      assert.equal(JSON.parse(text(verdict.record)).dead_letter.reason, "poison");
+    });
+  }
 });
 
 test("a message that a broker counted is told with its number, an unknown URN too", async () => {

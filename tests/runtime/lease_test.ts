@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Clock } from "@bq/core";
+import { type Clock, SettleWriteError } from "@bq/core";
 import { test } from "../harness.ts";
 import { B0, ended, gate, NOW_MS, URN, withApp } from "./_app.ts";
 import { onLease } from "./_lease.ts";
@@ -91,6 +91,33 @@ test("extend() that fails is tried again while there is time, and its answer cou
       assert.deepEqual([transport.verdicts, seen.of("leaseLost").length], [["ack"], 0]);
     });
   }
+});
+
+test("the lease is kept through the pause that follows a failed write", async () => {
+  const transport = new ScriptedTransport({
+    settle: (_, { kind }) =>
+      kind === "deadLetter" ? Promise.reject(new SettleWriteError("no space")) : undefined,
+  }, { leaseMs: 600, policy: { writeFailed: { kind: "return", holdMs: 1_000 } } });
+  const options = { transport, deadLetter: true, maxAttempts: 1 };
+  await withApp(options, async ({ bq, clock, seen }) => {
+    bq.handle(URN, () => {
+      throw new Error("boom");
+    });
+    const running = bq.run();
+    await clock.advance(0);
+    const delivery = transport.put("shop");
+    await clock.advance(299);
+    assert.deepEqual([transport.extended, transport.verdicts], [[], ["deadLetter"]]);
+    await clock.advance(1);
+    assert.deepEqual(transport.extended, [delivery]);
+    await clock.advance(700);
+    assert.deepEqual(transport.verdicts, ["deadLetter", "return"]);
+    assert.equal(transport.extended.length, 3);
+    await clock.advance(5_000);
+    assert.equal(transport.extended.length, 3);
+    assert.equal(seen.of("leaseLost").length, 0);
+    await ended(Promise.all([bq.stop(), running]), clock);
+  });
 });
 
 test("an unsettled message without a lease is kept as long as it takes", async () => {

@@ -14,6 +14,28 @@ test("memory: messages come in the order of publishing, as many as asked for", a
   await receive(subscription, []);
 });
 
+test("memory: thousands of messages keep their order, taken in any portions", async () => {
+  const { put, subscribe } = await seam();
+  const subscription = await subscribe();
+  const name = (n: number): string => `message ${n}`;
+  let made = 0;
+  let taken = 0;
+  // More come than go, then the other way round.
+  for (const [more, less] of [[7, 3], [1, 5], [700, 300], [100, 500]] as const) {
+    for (let turn = 0; turn < 6; turn++) {
+      const texts = Array.from({ length: more }, () => name(made++));
+      await put(texts);
+      const count = Math.min(less, made - taken);
+      const expected = Array.from({ length: count }, () => name(taken++));
+      for (const delivery of await receive(subscription, expected, count)) {
+        await subscription.settle(delivery, { kind: "ack" });
+      }
+    }
+  }
+  await receive(subscription, Array.from({ length: made - taken }, () => name(taken++)), made);
+  await receive(subscription, []);
+});
+
 test("memory: a delayed message comes at its time and not a millisecond sooner", async () => {
   const { clock, put, subscribe } = await seam();
   await put(["late"], { delayMs: 5_000 });

@@ -49,6 +49,27 @@ test("memory: what is returned goes to the head, in the order of publishing", as
   await receive(subscription, ["a", "b", "c", "d"]);
 });
 
+test("memory: what is returned is not counted, whatever its body", async () => {
+  const bodies = ["not json", "", '{"job":"u"}', '{"job":"u","attempts":4}'];
+  for (const body of bodies) {
+    const { put, subscribe } = await seam();
+    await put([body]);
+    const subscription = await subscribe();
+    const giveBack = async (counting: object): Promise<void> => {
+      for (let turn = 0; turn < 3; turn++) {
+        const [delivery] = await receive(subscription, [body]);
+        assert.deepEqual(delivery!.counting, counting, body);
+        await subscription.settle(delivery!, { kind: "return" });
+      }
+    };
+    await giveBack({});
+    const [delivery] = await receive(subscription, [body]);
+    const retry = { kind: "retry", body: bytes(body), attempts: 2, delayMs: 0 } as const;
+    await subscription.settle(delivery!, retry);
+    await giveBack({ beside: 2 });
+  }
+});
+
 test("memory: a record is written and its original gone in one step, without the replay marker", async () => {
   const { put, subscribe, transport } = await seam();
   await put(["message"], { headers: { tenant: "7", "bq-replay-bypass": "1" } });

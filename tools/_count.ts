@@ -26,9 +26,24 @@ const FORMS: readonly Form[] = [
   { passed: /^[#ℹ] pass (\d+)$/m, failed: /^[#ℹ] fail (\d+)$/m, skipped: /^[#ℹ] skipped (\d+)$/m },
 ];
 
-/** Counts a run. A run that failed without saying which test, or that ran nothing, failed once. */
+/** What the runners print for each test as they go; steps and subtests are indented and not counted. */
+const LINES: Readonly<Record<keyof Counts, RegExp>> = {
+  passed: /^(?:✔ .*|\(pass\) .*|\S.* \.\.\. ok \(.*\))$/gm,
+  failed: /^(?:✖ .*|\(fail\) .*|\S.* \.\.\. FAILED \(.*\))$/gm,
+  skipped: /^(?:﹣ .*|\(skip\) .*|\S.* \.\.\. ignored \(.*\))$/gm,
+};
+
+/**
+ * Counts a run. A run that failed without saying which test, or that ran nothing, failed once; one
+ * that was killed before its summary has its tests counted line by line, and failed once more.
+ */
 export function count(output: string, code: number): Counts {
   const form = FORMS.find(({ passed }) => passed.test(output));
+  if (form === undefined && code !== 0) {
+    const lines = (pattern: RegExp): number => output.match(pattern)?.length ?? 0;
+    const { passed, failed, skipped } = LINES;
+    return { passed: lines(passed), failed: lines(failed) + 1, skipped: lines(skipped) };
+  }
   const read = (pattern?: RegExp): number => Number(pattern?.exec(output)?.[1] ?? 0);
   const passed = read(form?.passed);
   const cancelled = read(/^[#ℹ] cancelled (\d+)$/m);

@@ -20,7 +20,13 @@ export interface RunOptions {
 /** Absolute path of the repository. */
 export const root: string = new URL("..", import.meta.url).pathname;
 
-/** Runs a program to its end without a shell. A program that does not exist has code 127. */
+/** How long a program that was told to end may still print, in milliseconds. */
+const LAST_WORDS_MS = 2_000;
+
+/**
+ * Runs a program to its end without a shell. A program that does not exist has code 127. What was
+ * printed until a time-out is kept, even when children of the program still hold its output open.
+ */
 export async function run(
   program: string,
   args: readonly string[],
@@ -29,25 +35,50 @@ export async function run(
   const { cwd = root, env = {}, timeoutMs = 600_000 } = options;
   const started = performance.now();
   const seconds = (): number => (performance.now() - started) / 1000;
-  const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(), timeoutMs);
+  const timeUp = new AbortController();
+  const cut = new AbortController();
+  const timers = [
+    setTimeout(() => timeUp.abort(), timeoutMs),
+    setTimeout(() => cut.abort(), timeoutMs + LAST_WORDS_MS),
+  ];
   try {
-    const { code, stdout, stderr } = await new Deno.Command(program, {
+    const child = new Deno.Command(program, {
       args: [...args],
       cwd,
       env: { NO_COLOR: "1", ...env },
-      signal: deadline.signal,
-    }).output();
-    const out = new TextDecoder().decode(stdout);
-    const output = out + new TextDecoder().decode(stderr) +
-      (deadline.signal.aborted ? `\nkilled after ${timeoutMs} ms\n` : "");
-    return { code, output, stdout: out, seconds: seconds() };
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+      signal: timeUp.signal,
+    }).spawn();
+    let ended = false;
+    const status = child.status.finally(() => ended = true);
+    cut.signal.addEventListener("abort", () => ended || child.kill("SIGKILL"));
+    const [out, err] = await Promise.all(
+      [child.stdout, child.stderr].map((stream) => read(stream, cut.signal)),
+    );
+    const { code } = await status;
+    const output = `${out}${err}` +
+      (timeUp.signal.aborted ? `\nkilled after ${timeoutMs} ms\n` : "");
+    return { code, output, stdout: out ?? "", seconds: seconds() };
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
     return { code: 127, output: `${program}: not found\n`, stdout: "", seconds: seconds() };
   } finally {
-    clearTimeout(timer);
+    timers.forEach(clearTimeout);
   }
+}
+
+async function read(stream: ReadableStream<Uint8Array>, cut: AbortSignal): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  const sink = new WritableStream<Uint8Array>({
+    write: (chunk) => void (text += decoder.decode(chunk, { stream: true })),
+  });
+  await stream.pipeTo(sink, { signal: cut }).catch((error) => {
+    if (!cut.aborted) throw error;
+  });
+  return text;
 }
 
 /** Runs this Deno. */

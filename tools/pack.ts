@@ -1,19 +1,20 @@
 /**
- * Makes the npm form of the package and proves it: packed by `deno pack`, completed with the fields
- * that npm readers expect, installed into an empty project, type-checked there, and used from Bun
- * and Node. Leaves the tarball in `.out/`.
+ * Makes the npm form of every package and proves it: packed, installed together into an empty
+ * project, type-checked there, and used from Bun and Node. Leaves the tarballs in `.out/`.
  *
  * @module
  */
 
 import { type Runtime, runtimePath } from "../tests/harness.ts";
-import { deno, type Finished, packages, report, root, run, type RunOptions } from "./_shell.ts";
+import { must, npmForm } from "./_npm_form.ts";
+import { deno, type Package, packages, report, root, run, type RunOptions } from "./_shell.ts";
 
 /** No import of `node:assert`, so that the type check needs no types of Node. */
 const PROGRAM = `
 import { BabelQueue, memory } from "@bq/core";
 import { shutdownSignal } from "@bq/core/process";
 import { fakeClock } from "@bq/core/testing";
+import type { Transport } from "@bq/core/transport";
 
 const bq = new BabelQueue(memory(), { queue: "orders", deadLetter: true });
 const seen: unknown[] = [];
@@ -25,47 +26,38 @@ console.log(JSON.stringify({ handled, seen, entries: [typeof shutdownSignal, typ
 `;
 const PRINTED = `{"handled":1,"seen":[{"order_id":1042}],"entries":["function","function"]}`;
 
-const [main] = packages();
-if (main === undefined) throw new Error("Cannot find the root package");
-const { config } = main;
-const npmFields = JSON.parse(await Deno.readTextFile(`${root}package.json`));
-const tarball = `${root}.out/${
-  config.name.replace("@", "").replace("/", "-")
-}-${config.version}.tgz`;
+/** How a transport is made of each broker's package; none connects before it is used. */
+const FACTORIES: Readonly<Record<string, string>> = {
+  "@bq/redis": `redis("redis://127.0.0.1:1/0")`,
+  "@bq/rabbitmq": `rabbitmq("amqp://127.0.0.1:1")`,
+  "@bq/kafka": `kafka("kafka://127.0.0.1:1")`,
+  "@bq/artemis": `artemis("artemis://127.0.0.1:1")`,
+};
+
+const [, ...members] = packages();
 const problems: string[] = [];
-const folder = await Deno.makeTempDir({ prefix: "bq-pack-" });
+const scratch = await Deno.makeTempDir({ prefix: "bq-pack-" });
+const project = `${scratch}/project`;
 try {
-  await pack();
-  await install();
+  await Deno.mkdir(`${root}.out`, { recursive: true });
+  const tarballs: string[] = [];
+  for (const item of packages()) {
+    const packed = await npmForm(item, scratch);
+    tarballs.push(packed.tarball);
+    problems.push(...packed.problems);
+  }
+  await install(tarballs);
   await use();
 } finally {
-  await Deno.remove(folder, { recursive: true });
+  await Deno.remove(scratch, { recursive: true });
 }
-report(problems, `${tarball.slice(root.length)} works on Bun and Node`);
+const names = packages().map(({ config }) => config.name).join(", ");
+report(problems, `${names}: installed from their tarballs, they work on Bun and Node`);
 
-/** Packs, and writes what `deno pack` leaves out into the tarball's package.json. */
-async function pack(): Promise<void> {
-  await Deno.mkdir(`${root}.out`, { recursive: true });
-  const raw = `${folder}/raw.tgz`;
-  must("pack", await deno(["pack", "--allow-dirty", "--no-source-maps", "--output", raw]));
-  must("unpack", await run("tar", ["xzf", raw, "-C", folder]));
-  const path = `${folder}/package/package.json`;
-  const { description, engines } = npmFields;
-  const packed = JSON.parse(await Deno.readTextFile(path));
-  if (Object.keys(packed.dependencies ?? {}).length > 0) {
-    problems.push(`the core depends on ${Object.keys(packed.dependencies).join(", ")}`);
-  }
-  const complete = { ...packed, description, engines, sideEffects: false };
-  await Deno.writeTextFile(path, JSON.stringify(complete, null, 2) + "\n");
-  must("pack again", await run("tar", ["czf", tarball, "-C", folder, "package"]));
-}
-
-async function install(): Promise<void> {
-  const project = `${folder}/project`;
+async function install(tarballs: readonly string[]): Promise<void> {
   await Deno.mkdir(project);
   await Deno.writeTextFile(`${project}/package.json`, `{ "type": "module", "private": true }\n`);
-  await Deno.writeTextFile(`${project}/main.ts`, PROGRAM);
-  const args = ["install", "--offline", "--no-audit", "--no-fund", tarball];
+  const args = ["install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs];
   let installed = await run("npm", args, { cwd: project });
   if (installed.code === 127) {
     installed = await deno(["run", "-A", "npm:npm@11", ...args], { cwd: project });
@@ -74,7 +66,9 @@ async function install(): Promise<void> {
 }
 
 async function use(): Promise<void> {
-  const options: RunOptions = { cwd: `${folder}/project`, timeoutMs: 60_000 };
+  await Deno.writeTextFile(`${project}/main.ts`, `${PROGRAM}${members.map(using).join("")}`);
+  const printed = [PRINTED, ...members.map(({ config }) => `${config.name} works`)];
+  const options: RunOptions = { cwd: project, timeoutMs: 60_000 };
   const checked = await deno(["check", "--node-modules-dir=manual", "main.ts"], options);
   if (checked.code !== 0) problems.push(`types: ${checked.output}`);
   const runtimes: readonly Runtime[] = ["bun", "node22", "node24"];
@@ -85,10 +79,23 @@ async function use(): Promise<void> {
       continue;
     }
     const { code, output } = await run(program, ["main.ts"], options);
-    if (code !== 0 || !output.includes(PRINTED)) problems.push(`${runtime}: ${output}`);
+    const missing = printed.filter((line) => !output.includes(line));
+    if (code !== 0 || missing.length > 0) problems.push(`${runtime}: ${output}`);
   }
 }
 
-function must(what: string, { code, output }: Finished): void {
-  if (code !== 0) throw new Error(`Cannot ${what}: ${output}`);
+/** Code that makes one broker's transport, and an App of it that never connects. */
+function using({ config: { name } }: Package): string {
+  const call = FACTORIES[name];
+  if (call === undefined) {
+    problems.push(`${name}: the tool does not say how its transport is made`);
+    return "";
+  }
+  const factory = call.slice(0, call.indexOf("("));
+  return `
+import { ${factory} } from "${name}";
+const ${factory}Transport: Transport = ${call};
+await new BabelQueue(${factory}Transport).close();
+console.log("${name} works");
+`;
 }

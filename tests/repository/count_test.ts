@@ -18,6 +18,24 @@ for (const [runner, output, [passed, failed, skipped]] of RUNS) {
   });
 }
 
+const KILLED: readonly [runner: string, output: string][] = [
+  [
+    "deno",
+    "running 4 tests from ./a_test.ts\none ... ok (1ms)\n" +
+    "two ...\n  a step ... ok (1ms)\ntwo ... ok (2ms)\nthree ... FAILED (1ms)\n" +
+    "four ... ignored (0ms)\nfive ...",
+  ],
+  ["bun", "a_test.ts:\n(pass) one [1.00ms]\n(pass) two [1.00ms]\n(fail) three\n(skip) four\n"],
+  ["node", "✔ one (1.1ms)\n✔ two (1.1ms)\n  ✔ nested (1ms)\n✖ three (1ms)\n﹣ four (0ms) # SKIP\n"],
+];
+
+for (const [runner, output] of KILLED) {
+  test(`a run of ${runner} that was killed counts what it printed so far, and one failure more`, () => {
+    const killed = `${output}\nkilled after 1000 ms\n`;
+    assert.deepEqual(count(killed, 143), { passed: 2, failed: 2, skipped: 1 });
+  });
+}
+
 test("a run that ended with an error counts as one failure, whatever it printed", () => {
   assert.deepEqual(count("error: Module not found", 1), { passed: 0, failed: 1, skipped: 0 });
   assert.deepEqual(count("ok | 3 passed | 0 failed (1ms)", 1), {

@@ -13,6 +13,7 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly engines?: Readonly<Record<string, string>>;
 }
 
 const read = (path: string): string =>
@@ -45,6 +46,15 @@ for (const folder of ["", ...members.map((path) => `${path}/`)]) {
     assert.equal(npm.name, here.name);
     assert.equal(npm.version, here.version);
     assert.deepEqual(npm.exports, here.exports);
+  });
+
+  test(`${folder}package.json asks for the same engines as the core`, () => {
+    assert.deepEqual(npm.engines, packageJson.engines);
+  });
+
+  test(`${folder}package.json asks for the core in this repository's version`, () => {
+    const range = folder === "" ? undefined : `^${packageJson.version}`;
+    assert.equal(npm.dependencies?.["@bq/core"], range);
   });
 }
 

@@ -1,9 +1,12 @@
-import type { ConsumeResult } from "../../runtime/mod.ts";
+import type { ConsumeResult, QueueHealth } from "../../runtime/mod.ts";
 import type { Handed } from "./_handed.ts";
 import type { Process, Run } from "./_process.ts";
 
 /** After this time without an answer the worker may count on none, in milliseconds. */
 const PATIENCE_MS = 30_000;
+
+/** How much later than it is due a timer may fire at most, with all that can be in its way, in milliseconds. */
+const TIMER_MS = 20_000;
 
 /** A run that ended must not have had anything in hand that it could still settle. */
 export function ended(process: Process, run: Run): void {
@@ -19,6 +22,8 @@ export function ended(process: Process, run: Run): void {
     log.broken("consume keeps its maximum", `${name}: ${asked} of ${run.maxMessages}`);
   }
   const late = run.call.bounds.some((bound) => bound.reached);
+  const underWay = mine.some(({ receives }) => [...receives].some(({ givenUp }) => !givenUp));
+  if (underWay && !late) log.broken("no end with a receive under way", name);
   for (const one of handed) {
     // Before its time is over the worker gives back what handlers have not finished.
     if (one.held(time.nowMs) && one.handedInStep < time.steps) {
@@ -30,6 +35,46 @@ export function ended(process: Process, run: Run): void {
     );
     if (open) log.broken("no end with a settle under way", `${name}: ${one}`);
   }
+}
+
+/** What has to hold of a worker whenever nothing more happens without time. */
+export function atRest(process: Process): void {
+  for (const health of process.app.health().queues) {
+    if (health.state === "working") asksForMessages(process, health);
+    if (health.state === "stopping") holdsNothing(process, health);
+    knowsWhatItHas(process, health);
+  }
+}
+
+/** Where slots are free and nothing is in the way, the worker has asked for messages. */
+function asksForMessages({ name, options, transport, world }: Process, health: QueueHealth): void {
+  const { queue, inFlight, settling } = health;
+  const { concurrency = 1, prefetch = concurrency } = options;
+  const free = Math.min(concurrency, concurrency + prefetch - settling) - inFlight;
+  if (free <= 0) return;
+  const asked = transport.subscriptions.some((subscription) =>
+    subscription.queue === queue && subscription.endedAtMs === Infinity &&
+    [...subscription.receives].some((receive) => receive.ageMs < PATIENCE_MS + TIMER_MS)
+  );
+  if (!asked) world.log.broken("free slots are asked for", `${name}: ${free} on ${queue}`);
+}
+
+/** The end of intake cuts every hold short. */
+function holdsNothing({ name, world }: Process, { queue, held }: QueueHealth): void {
+  if (held > 0) world.log.broken("no hold after the end of intake", `${name}: ${held} on ${queue}`);
+}
+
+/** Nothing that was handed out is forgotten before its end. */
+function knowsWhatItHas(process: Process, { queue, inFlight, held }: QueueHealth): void {
+  const { name, runs, transport, world: { log, time } } = process;
+  // When the time for stopping is over, the worker lets go of everything.
+  if ([...runs].some(({ call }) => call.bounds.some(({ reached }) => reached))) return;
+  const has = transport.subscriptions
+    .filter((subscription) => subscription.queue === queue && subscription.endedAtMs === Infinity)
+    .flatMap((subscription) => subscription.handed)
+    .filter((one) => one.held(time.nowMs) && one.handedInStep < time.steps).length;
+  const known = inFlight + held;
+  if (has > known) log.broken("nothing in hand is forgotten", `${name}: ${has}, knows of ${known}`);
 }
 
 /** What `consume` counts is what the events told. */

@@ -1,6 +1,5 @@
 import type { Chance } from "./_chance.ts";
 import type { Log } from "./_log.ts";
-import type { World } from "./_world.ts";
 
 /** Everything that can go wrong at an await, or between two. */
 export const FAULTS = [
@@ -77,27 +76,6 @@ const ENDING: ReadonlySet<Fault> = new Set<Fault>([
   "handler closes",
   "handler stops",
 ]);
-
-/** What can keep a worker from extending a lease in time. */
-const AGAINST_LEASES: readonly Fault[] = [
-  "receive late",
-  "extend throws",
-  "extend rejects",
-  "extend null",
-  "extend hangs",
-  "extend late",
-  "handler blocks",
-  "connection drops",
-  "clock jumps",
-];
-
-/** Whether leases can be extended, quickly enough, and nothing gets in the way. */
-export function canKeepLeases({ plan, faults }: World): boolean {
-  const { leaseMs, leaseDrift, extend, latencyMs } = plan.broker;
-  if (leaseMs === null || leaseDrift < 1 || !extend) return false;
-  if (4 * latencyMs + 2 * plan.lagMs + 40 > leaseMs) return false;
-  return !AGAINST_LEASES.some((fault) => faults.knows(fault));
-}
 
 /**
  * Which faults a history knows, and how often each strikes. A history with a few faults reaches what

@@ -1,6 +1,7 @@
 import type { Delivery, Verdict } from "../../runtime/transport.ts";
 import { reconcile } from "../../core/attempts.ts";
 import type { Stored } from "./_broker.ts";
+import { LeaseWatch } from "./_lease_watch.ts";
 import type { Host } from "./_world.ts";
 import type { Time } from "./_time.ts";
 import { attemptsOf, type MessageKind } from "./_message.ts";
@@ -56,10 +57,12 @@ export class Handed {
   handedInStep: number = -1;
   readonly settles: SettleCall[] = [];
   handler: HandlerCall | null = null;
+  readonly lease: LeaseWatch;
 
   constructor(delivery: Delivery, item: Stored, { options, world }: Host) {
     this.delivery = delivery;
     this.item = item;
+    this.lease = new LeaseWatch(world);
     const { missingAttempts } = world.plan.policy;
     const { kind } = item.message;
     const bareIsPoison = options.strict === true || missingAttempts === "poison";

@@ -47,7 +47,7 @@ async function later(
 ): Promise<void> {
   const { transport, world: { chance, faults, time } } = process;
   try {
-    await process.wait(chance.pick([0, 0, 1, 10, 80]));
+    await process.wait(chance.pick([0, 0, 1, 10, 80, 400]));
     if (faults.strikes("handler publishes")) await process.publisher.inside(ctx);
     if (faults.strikes("handler stops")) await process.stop();
     if (faults.strikes("handler closes")) await process.close();

@@ -1,4 +1,4 @@
-import { everyEndTold, stillClean } from "./_audit.ts";
+import { atRest, everyEndTold, stillClean } from "./_audit.ts";
 import { NATIVE_PLACE } from "./_effects.ts";
 import { unhandledIn } from "./_unhandled.ts";
 import { Script } from "./_script.ts";
@@ -9,7 +9,10 @@ const RECOVERY_MS = 200_000;
 /** How long the last worker may take, in milliseconds. */
 const DRAIN_MS = 600_000;
 /** Most steps of a history; one that needs more turns in a circle. */
-const MOST_STEPS = 60_000;
+const MOST_STEPS = 100_000;
+
+/** How many steps pass between two looks at every worker. */
+const STEPS_A_LOOK = 4;
 
 /** Ends a history that broke a rule. */
 class Stop extends Error {}
@@ -48,35 +51,29 @@ async function play(world: World): Promise<void> {
   const { plan, time, faults, broker, log } = world;
   const script = new Script(world);
   script.write();
-  await until(world, () => false, plan.horizonMs);
-  log.step("world", "heals");
-  faults.heal();
-
-  // Whoever was not asked to stop has to come back to work by itself.
-  if (script.working.length > 0) {
-    const waiting = (): boolean => script.working.length > 0 && stuck(world);
-    await until(world, () => !waiting(), time.nowMs + RECOVERY_MS);
-    if (waiting()) {
-      log.broken(
-        "a healed worker works",
-        script.working.map((p) => p.name).join(", "),
-      );
+  time.afterStep = (): void => {
+    if (time.steps % STEPS_A_LOOK > 0) return;
+    for (const process of script.processes) {
+      if (process.alive && process.runs.size > 0) atRest(process);
     }
-  }
-
+  };
+  await until(world, () => false, plan.horizonMs);
+  // Half of the histories calm down before everybody closes, so that each worker shows that it
+  // comes back to work by itself; in the others everything can go wrong until the end.
+  if (world.chance.hits(0.5)) await recover(world, script);
   log.step("world", "closes everybody");
-  let closed = false;
-  void script.closeAll().then(() => closed = true);
-  await until(world, () => closed, time.nowMs + DRAIN_MS);
-  if (!closed) log.broken("everybody closes", "some never did");
+  script.closeAll();
+  const closed = (): boolean => script.processes.every(({ alive, closed }) => closed || !alive);
+  await until(world, closed, time.nowMs + DRAIN_MS);
+  if (!closed()) log.broken("everybody closes", "some never did");
 
+  faults.heal();
   const last = script.hireLast();
   const done = (): boolean => [...broker.there].every(({ queue }) => buried(world, queue));
   await until(world, done, time.nowMs + DRAIN_MS);
   if (!done()) log.broken("the last worker gets everything", left(world));
-  closed = false;
-  void last.close().then(() => closed = true);
-  await until(world, () => closed, time.nowMs + DRAIN_MS);
+  void last.close();
+  await until(world, closed, time.nowMs + DRAIN_MS);
   await until(world, () => false, time.nowMs + 100);
 
   if (log.violations.length > 0) throw new Stop();
@@ -86,6 +83,16 @@ async function play(world: World): Promise<void> {
     stillClean(process);
   }
   account(world);
+}
+
+async function recover(world: World, script: Script): Promise<void> {
+  const { faults, log, time } = world;
+  log.step("world", "heals");
+  faults.heal();
+  const waiting = (): boolean => script.working.length > 0 && stuck(world);
+  await until(world, () => !waiting(), time.nowMs + RECOVERY_MS);
+  if (!waiting()) return;
+  log.broken("a healed worker works", script.working.map(({ name }) => name).join(", "));
 }
 
 /** Lets time pass. */

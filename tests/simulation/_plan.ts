@@ -84,9 +84,10 @@ export function drawPlan(chance: Chance): Plan {
   const policy = base.policy();
   // The longest outlasts every patience of the worker.
   const horizonMs = chance.pick([500, 5_000, 5_000, 40_000, 40_000, 120_000]);
+  const long = horizonMs > 60_000;
   const counting = mixed ? chance.pick(["none", "floor", "replaces"] as const) : base.counting;
   const broker: BrokerPlan = {
-    leaseMs: leases ? chance.pick([60, 300, 2_000, 30_000]) : null,
+    leaseMs: leases ? chance.pick(long ? [2_000, 30_000] : [60, 300, 2_000, 30_000]) : null,
     leaseDrift: chance.pick([1, 1, 1, 0.9, 1.1]),
     extend: leases && chance.hits(0.8),
     lanes: chance.between(1, 3),
@@ -100,7 +101,7 @@ export function drawPlan(chance: Chance): Plan {
   return {
     policy,
     broker,
-    options: drawOptions(chance, horizonMs),
+    options: drawOptions(chance, long),
     handlerTimeoutMs: chance.pick([50, 500, 5_000, 60_000]),
     messages: chance.between(1, 16),
     horizonMs,
@@ -110,7 +111,7 @@ export function drawPlan(chance: Chance): Plan {
   };
 }
 
-function drawOptions(chance: Chance, horizonMs: number): BabelQueueOptions {
+function drawOptions(chance: Chance, long: boolean): BabelQueueOptions {
   const onUnknownUrn = chance.pick(
     [undefined, "fail", "delete", "release", "dead_letter"] as const,
   );
@@ -128,7 +129,7 @@ function drawOptions(chance: Chance, horizonMs: number): BabelQueueOptions {
     ...(chance.hits(0.5) ? { prefetch: chance.between(1, 4) } : {}),
     strict: chance.hits(0.2),
     handlerTimeoutMs: chance.pick([200, 2_000, 60_000]),
-    pollTimeoutMs: chance.pick(horizonMs > 60_000 ? [1_000, 5_000] : [100, 1_000, 5_000]),
+    pollTimeoutMs: chance.pick(long ? [1_000, 5_000] : [100, 1_000, 5_000]),
   };
 }
 

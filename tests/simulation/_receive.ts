@@ -47,8 +47,12 @@ export class Receive {
 
   /** Whether the worker may have given it up: it waited long enough for the answer. */
   get givenUp(): boolean {
-    const { nowMs } = this.#subscription.host.world.time;
-    return nowMs >= this.issuedAtMs + this.waitMs + PATIENCE_MS;
+    return this.ageMs >= PATIENCE_MS;
+  }
+
+  /** How long it has taken beyond its own wait. */
+  get ageMs(): number {
+    return this.#subscription.host.world.time.nowMs - this.issuedAtMs - this.waitMs;
   }
 
   /** The connection broke under it. */
@@ -129,6 +133,9 @@ export class Receive {
     const subscription = this.#subscription;
     this.#after(subscription.transport.line.wayMs + this.#lateMs, () => {
       this.#finish(() => this.#answer.resolve(subscription.handOut(this.#taken, this)));
+      // What brings a delivery can bring its end in the same read.
+      const { faults } = subscription.host.world;
+      if (this.#taken.length > 0 && faults.strikes("lock lost")) subscription.loseOne();
     });
   }
 

@@ -1,6 +1,5 @@
 import type { Verdict } from "../../runtime/transport.ts";
 import type { Handed, HandlerCall, SettleCall } from "./_handed.ts";
-import { canKeepLeases } from "./_faults.ts";
 import { checkVerdict } from "./_verdict_rules.ts";
 import type { SimSubscription } from "./_subscription.ts";
 import type { Host } from "./_world.ts";
@@ -75,6 +74,8 @@ export class Rules {
         `${what}, lease over for ${nowMs - handed.untilMs} ms`,
       );
     }
+    if (handed.lease.overdue) this.broken("a lease in hand is kept", what);
+    handed.lease.waits();
     const last = handed.settles.at(-1);
     if (last && (last.answer !== "write failed" || handed.settles.length > 1)) {
       this.broken("no second settle", `${what}, before: ${describe(last.verdict)}, ${last.answer}`);
@@ -119,13 +120,15 @@ export class Rules {
     if (!alive) return;
     call.answer = answer;
     call.answeredAtMs = world.time.nowMs;
-    if (answer !== "write failed") handed.done = true;
+    if (answer === "write failed") handed.lease.known(handed.untilMs);
+    else handed.done = true;
     world.log.step(name, `is told ${answer}: settle(${handed}, ${describe(call.verdict)})`);
   }
 
   extend(handed: Handed): void {
     const what = `extend(${handed})`;
     this.called(what);
+    handed.lease.waits();
     if (handed.lost) this.broken("no extend after lost()", what);
     const last = handed.settles.at(-1);
     if (last && last.answer !== "write failed") this.broken("no extend after settle", what);
@@ -144,14 +147,20 @@ export class Rules {
       handed.lost = true;
       handed.lostInStep = world.time.steps;
     } else handed.untilMs = nowMs + leftMs;
+    if (!handed.doubtful) handed.lease.known(handed.untilMs);
   }
 
-  /** A lease ended at the broker: where nothing was in its way, the worker would have kept it. */
+  /** The answer was an error: the worker has to ask again. */
+  extendFailed(handed: Handed): void {
+    this.#host.world.log.step(this.#host.name, `is told of an error: extend(${handed})`);
+    handed.lease.known(handed.untilMs);
+  }
+
+  /** A lease ended at the broker. */
   leaseEnds(handed: Handed): void {
-    const { world, alive } = this.#host;
     const last = handed.settles.at(-1);
-    if (!alive || handed.lost || (last && last.answer !== "write failed")) return;
-    if (canKeepLeases(world)) this.broken("a lease in hand is kept", String(handed));
+    if (!this.#host.alive || handed.lost || (last && last.answer !== "write failed")) return;
+    if (handed.lease.overdue) this.broken("a lease in hand is kept", String(handed));
   }
 
   handlerStarts(

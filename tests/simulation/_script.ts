@@ -91,16 +91,14 @@ export class Script {
   }
 
   /** Everybody who still lives closes. */
-  async closeAll(): Promise<void> {
+  closeAll(): void {
     this.#closing = true;
     const { chance } = this.#world;
-    await Promise.all(
-      this.#processes.map((process) => {
-        if (!process.alive || process.closed) return;
-        if (chance.hits(0.2)) process.signal(false);
-        return process.close().catch(() => {});
-      }),
-    );
+    for (const process of this.#processes) {
+      if (!process.alive || process.closed) continue;
+      if (chance.hits(0.2)) process.signal(false);
+      process.close().catch(() => {});
+    }
   }
 
   #kind(): MessageKind {

@@ -57,7 +57,10 @@ export function extend(subscription: SimSubscription, handed: Handed): Promise<n
   const { faults, broker } = host.world;
   const { item, delivery } = handed;
   rules.extend(handed);
-  if (faults.strikes("extend throws")) throw new Error("the extension could not be asked for");
+  if (faults.strikes("extend throws")) {
+    rules.extendFailed(handed);
+    throw new Error("the extension could not be asked for");
+  }
   const gone = faults.strikes("extend null");
   const answer = line.ask(() => {
     if (gone && broker.holds(item, delivery)) broker.giveBack(item);
@@ -68,5 +71,8 @@ export function extend(subscription: SimSubscription, handed: Handed): Promise<n
   return answer.then((untilMs) => {
     rules.extended(handed, untilMs);
     return untilMs;
+  }, (error) => {
+    rules.extendFailed(handed);
+    throw error;
   });
 }

@@ -90,6 +90,7 @@ export class SimSubscription implements Subscription, Owner {
       handed.surplus = givenUp || i >= max;
       handed.handedInStep = time.steps;
       handed.untilMs = (handed.delivery.leaseUntilMs ?? Infinity) - this.host.wallMs + time.nowMs;
+      handed.lease.known(handed.untilMs);
       handed.late = time.nowMs >= this.endedAtMs;
       this.handed.push(handed);
     }
@@ -119,7 +120,8 @@ export class SimSubscription implements Subscription, Owner {
   loseOne(): void {
     const open = this.handed.filter((handed) => !handed.done && !handed.lost);
     if (open.length === 0) return;
-    const handed = this.host.world.chance.pick(open);
+    const { chance } = this.host.world;
+    const handed = chance.hits(0.5) ? open.at(-1)! : chance.pick(open);
     const { broker } = this.host.world;
     if (broker.holds(handed.item, handed.delivery)) broker.giveBack(handed.item);
     this.#lose(handed, new Error("the lock is gone"));

@@ -25,6 +25,8 @@ export class Time {
   readonly #chance: Chance;
   /** The next one is the last. */
   readonly #entries: Entry[] = [];
+  /** Called when a step is over and nothing happens any more without time. */
+  afterStep: (() => void) | null = null;
   #nowMs = 0;
   #blockedMs = 0;
   #steps = 0;
@@ -88,6 +90,7 @@ export class Time {
     if (!this.#runNext()) return false;
     while (this.#entries.at(-1)?.dueMs === this.#nowMs && this.#chance.hits(0.2)) this.#runNext();
     await this.pause();
+    this.afterStep?.();
     return true;
   }
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { environment, test } from "../harness.ts";
 import { FAULTS } from "./_faults.ts";
 import { simulate } from "./_history.ts";
+import { MUTANTS } from "./_mutants.ts";
 import { expectGreen, report } from "./_report.ts";
 
 const SEEDS = Number(environment("BQ_SIM_SEEDS") ?? 10_000);
@@ -48,6 +50,13 @@ test("the report of a simulated history ends with the command that plays it agai
   const lines = (await report(7)).split("\n");
   assert.match(lines[0] ?? "", /plan/);
   assert.equal(lines.at(-1), "again: deno task sim --seed 7 --trace");
+});
+
+test("every known fault of the mutants still has its place in the runtime", () => {
+  for (const { name, file, text } of MUTANTS) {
+    const code = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+    assert.equal(code.split(text).length - 1, 1, `${name}: its text stands once in ${file}`);
+  }
 });
 
 const VERDICTS = ["ack", "retry", "release", "return", "leave", "deadLetter", "deadLetterNatively"];

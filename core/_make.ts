@@ -21,12 +21,27 @@ export function jobOf(urn: string): string {
 
 /** The trace id of a new message: the given one, trimmed, or a new one. Contract: C91. */
 export function traceIdOf(traceId: string | null | undefined, newId: () => string): string {
-  return (typeof traceId === "string" ? trimAscii(traceId) : "") || newId();
+  return trimAscii(optionalText("traceId", traceId)) || newId();
 }
 
 /** The queue of a new message. Contract: C94. */
 export function queueOf(queue: string | undefined): string {
-  return queue || DEFAULT_QUEUE;
+  return optionalText("queue", queue) || DEFAULT_QUEUE;
+}
+
+/** What an option says, empty when it says nothing; written as anything but a string it is poison to every reader. */
+function optionalText(name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === undefined || value === null) return "";
+  const what = Array.isArray(value)
+    ? "an array"
+    : typeof value === "object" || typeof value === "function"
+    ? `of type ${typeof value}`
+    : String(value);
+  throw new BabelQueueError(
+    "invalid_envelope",
+    `Cannot make an envelope: '${name}' is ${what}, and must be a string`,
+  );
 }
 
 /** The payload of a new message, as an object that may be written. Contract: C92, GR-3. */

@@ -148,6 +148,8 @@ interface ReviverContext {
 export function parseExactly(text: string): unknown {
   const revive = (_key: string, value: unknown, context?: ReviverContext): unknown => {
     if (typeof value !== "number" || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
+    // Beyond a double it is poison anyway, and a bigint of millions of digits takes its time.
+    if (!Number.isFinite(value)) return value;
     const source = context?.source;
     return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
   };

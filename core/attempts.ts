@@ -28,7 +28,7 @@ export interface Counting {
  * @returns A whole number within the range.
  */
 export function saturate(count: number): number {
-  if (!(count > 0)) return 0;
+  if (typeof count !== "number" || !(count > 0)) return 0;
   return count >= LARGEST_ATTEMPTS ? LARGEST_ATTEMPTS : Math.floor(count);
 }
 

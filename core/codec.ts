@@ -16,6 +16,7 @@ import { dataOf, extensionsOf, jobOf, queueOf, traceIdOf } from "./_make.ts";
 import type { PolyglotMessage } from "./polyglot_message.ts";
 import type { BodyVerdict } from "./reading.ts";
 import { encodeUtf8 } from "./_text.ts";
+import { attempt } from "./thrown.ts";
 import { uuid } from "./uuid.ts";
 
 export { SCHEMA_VERSION, SOURCE_LANG };
@@ -66,7 +67,7 @@ export interface MakeOptions {
 /** Options of {@linkcode Codec.decode} and {@linkcode Codec.decodeLenient}. */
 export interface DecodeOptions {
   /**
-   * Called once for each member that was removed or ignored. Contract: C33.
+   * Called once for each member that was removed or ignored; what it throws is passed on. Contract: C33.
    *
    * @default {undefined}
    */
@@ -92,8 +93,8 @@ export interface Codec {
    * @param data The payload; null and undefined are an empty object.
    * @param options Queue, trace id, extensions.
    * @returns The envelope, members in canonical order.
-   * @throws {BabelQueueError} `invalid_envelope` for an empty URN, `invalid_data` for data or
-   * extensions that JSON cannot carry.
+   * @throws {BabelQueueError} `invalid_envelope` for an empty URN and for a queue or a trace id that
+   * is no string, `invalid_data` for data or extensions that JSON cannot carry.
    * @throws {EnvelopeKeyError} for an extension named like a member of the contract.
    */
   make(urn: string, data: object | null | undefined, options?: MakeOptions): Envelope;
@@ -103,6 +104,7 @@ export interface Codec {
    * @param message The message.
    * @param queue Queue that the message is for.
    * @returns The envelope.
+   * @throws {BabelQueueError} as `make`, and `invalid_envelope` for what is no such message.
    */
   fromMessage(message: PolyglotMessage, queue?: string): Envelope;
   /**
@@ -125,7 +127,7 @@ export interface Codec {
    * @throws {BabelQueueError} `invalid_envelope` when the object has no identity.
    */
   decode(body: Uint8Array | string, options?: DecodeOptions): IncomingEnvelope;
-  /** As `decode`, but never throws: an object without an identity comes back as it is. */
+  /** As `decode`, but no body makes it throw: an object without an identity comes back as it is. */
   decodeLenient(body: Uint8Array | string, options?: DecodeOptions): IncomingEnvelope;
   /**
    * The identity of an envelope: a valid `job`, else a valid `urn`, else empty. Contract: C99.
@@ -172,7 +174,7 @@ export const EnvelopeCodec: Codec = Object.freeze({
     encodeUtf8(encode(envelope)),
   decode,
   decodeLenient,
-  urn: identityOf,
+  urn: (envelope: unknown): string => attempt(() => identityOf(envelope)) ?? "",
   accepts: (envelope: unknown): boolean => reject(envelope) === null,
   reject,
 });
@@ -206,6 +208,12 @@ function make(
 }
 
 function fromMessage(message: PolyglotMessage, queue?: string): Envelope {
+  if (typeof message?.getBabelUrn !== "function" || typeof message.toPayload !== "function") {
+    throw new BabelQueueError(
+      "invalid_envelope",
+      "Cannot make an envelope: the message has no getBabelUrn() or no toPayload()",
+    );
+  }
   return make(message.getBabelUrn(), message.toPayload(), {
     queue,
     traceId: message.getBabelTraceId?.(),
@@ -267,6 +275,12 @@ function told(verdict: BodyVerdict, { onWarning }: DecodeOptions): IncomingEnvel
 }
 
 function reject(envelope: unknown): RejectReason | null {
+  const reason = attempt(() => reasonAgainst(envelope));
+  // What cannot even be looked at, such as a getter that throws, has no identity to go by.
+  return reason === undefined ? "missing_urn" : reason;
+}
+
+function reasonAgainst(envelope: unknown): RejectReason | null {
   if (identityOf(envelope) === "") return "missing_urn";
   const meta = own(envelope, "meta");
   if (!isObject(meta)) return "missing_meta";

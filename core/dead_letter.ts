@@ -6,6 +6,8 @@
 
 import { saturate } from "./attempts.ts";
 import { systemClock } from "./clock.ts";
+import { BabelQueueError } from "./errors.ts";
+import { isObject } from "./_fold.ts";
 import { messageOf, typeNameOf } from "./thrown.ts";
 import { SOURCE_LANG } from "./_contract.ts";
 import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
@@ -61,6 +63,7 @@ export interface AnnotateOptions {
  * @param originalQueue Queue that the message belonged to.
  * @param options The rest of the block.
  * @returns The copy.
+ * @throws {BabelQueueError} `invalid_envelope` when the envelope is no object.
  *
  * @example Annotate an exhausted message
  * ```ts
@@ -79,12 +82,15 @@ export function annotate<E extends IncomingEnvelope>(
   originalQueue: string,
   options: AnnotateOptions = {},
 ): Omit<E, "dead_letter"> & { readonly dead_letter: DeadLetter } {
+  if (!isObject(envelope)) {
+    throw new BabelQueueError("invalid_envelope", "Cannot annotate an envelope: it is no object");
+  }
   const { dead_letter: _, ...rest } = envelope;
   const own = envelope["attempts"];
   const dead_letter = block({
     reason,
-    error: options.error ?? null,
-    exception: options.exception ?? null,
+    error: textOrNull(options.error),
+    exception: textOrNull(options.exception),
     originalQueue,
     attempts: options.attempts ?? (typeof own === "number" ? own : 0),
     failedAtMs: options.failedAtMs ?? systemClock.now(),
@@ -108,6 +114,11 @@ export function deadLetterBlock(options: DeadLetterOptions): DeadLetter {
     error: error === null ? null : messageOf(error),
     exception: error === null ? null : typeNameOf(error),
   });
+}
+
+/** A text as it is, and what else was given described: a caught error may be passed on as it came. */
+function textOrNull(given: unknown): string | null {
+  return given === undefined || given === null ? null : messageOf(given);
 }
 
 /** What every block is made from. */

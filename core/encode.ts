@@ -56,13 +56,15 @@ export interface EncodedMessage {
 
 /**
  * Encodes a new message. The bytes are those of `EnvelopeCodec.encode(EnvelopeCodec.make(…))` with the
- * same ids and time. Contract: C2, C3, C12–C14, C89–C94.
+ * same ids and time, but for extensions with names like `"1"`: an object of JavaScript has them before
+ * its other members, and here they stand behind the core ones. Contract: C2, C3, C12–C14, C89–C94.
  *
  * @param urn The URN; blanks around it go.
  * @param data The payload; null and undefined are an empty object.
  * @param options Queue, time, trace id, extensions.
  * @returns The body and the ids.
- * @throws {BabelQueueError} `invalid_envelope` for an empty URN, `invalid_data` for data that JSON cannot carry.
+ * @throws {BabelQueueError} `invalid_envelope` for an empty URN and for a queue or a trace id that is
+ * no string, `invalid_data` for data that JSON cannot carry.
  * @throws {EnvelopeKeyError} for an extension named like a member of the contract.
  */
 export function encodeNew(

@@ -145,12 +145,12 @@ export class RetryAfterError extends BabelQueueError {
    * @param delayMs The wait before the next attempt, in milliseconds, 0 or more.
    * @param message Why this attempt failed.
    * @param options `cause`: the error behind this one.
-   * @throws {BabelQueueError} `invalid_option` when `delayMs` is negative or not finite.
+   * @throws {BabelQueueError} `invalid_option` when `delayMs` is no number, negative or not finite.
    */
   constructor(delayMs: number, message: string = "retry later", options?: ErrorOptions) {
     super("retry_after", message, options);
     this.name = "RetryAfterError";
-    if (!(delayMs >= 0 && delayMs < Infinity)) {
+    if (typeof delayMs !== "number" || !(delayMs >= 0 && delayMs < Infinity)) {
       throw new BabelQueueError(
         "invalid_option",
         `Cannot retry after ${String(delayMs)} ms: the delay must be a finite number of at least 0`,

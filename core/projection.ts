@@ -30,14 +30,15 @@ export interface Projection {
 }
 
 /**
- * Reads what a transport projects. `data` of a body of the canonical shape is not looked at, so that
- * the cost does not grow with it.
+ * Reads what a transport projects.
  *
  * @param body The body, byte for byte.
+ * @param canonical Whether this library encoded the body (`Outgoing.canonical`): then its
+ * `data` is not looked at, so that the cost does not grow with it.
  * @returns The members; null for a body that does not decode, which travels without them.
  */
-export function projectionOf(body: Uint8Array): Projection | null {
-  const frame = frameOfBytes(body);
+export function projectionOf(body: Uint8Array, canonical: boolean = false): Projection | null {
+  const frame = canonical ? frameOfBytes(body) : null;
   if (frame !== null) {
     const { urn, traceId, messageId, metaQueue, lang, createdAt, attempts } = frame;
     return {

@@ -17,6 +17,13 @@ export interface ReadOptions {
    * @default {false}
    */
   readonly bigint?: boolean;
+  /**
+   * Refuses a number that is no finite double, and an escape of half a surrogate pair, anywhere in the
+   * body, as a broker does that decodes bodies itself. Contract: R33, R35.
+   *
+   * @default {false}
+   */
+  readonly wide?: boolean;
 }
 
 /** What a whole body is, decided once, before a handler runs. Contract: C44–C48. */
@@ -57,6 +64,7 @@ export class EnvelopeReading {
   /** The body as it came. */
   readonly body: Uint8Array | string;
   readonly #bigint: boolean;
+  readonly #wide: boolean;
   #route: Route | undefined;
   #verdict: BodyVerdict | undefined;
 
@@ -67,8 +75,10 @@ export class EnvelopeReading {
    * @param options How it is read.
    */
   constructor(body: Uint8Array | string, options?: ReadOptions) {
-    this.body = body;
+    // What is neither has no bytes at all.
+    this.body = typeof body === "string" || ArrayBuffer.isView(body) ? body : "";
     this.#bigint = options?.bigint === true;
+    this.#wide = options?.wide === true;
   }
 
   /** The URN to route on; empty without an identity. Contract: C99. */
@@ -99,7 +109,7 @@ export class EnvelopeReading {
   /** Parses the whole body, the first time, and says what it is. It never throws. */
   verdict(): BodyVerdict {
     if (this.#verdict === undefined) {
-      const judgement = judge(this.body, this.#bigint);
+      const judgement = judge(this.body, this.#bigint, this.#wide);
       this.#route = judgement.route;
       this.#verdict = judgement;
     }

@@ -7,6 +7,8 @@
 
 import { saturate } from "./attempts.ts";
 import { editText } from "./_edit.ts";
+import { BabelQueueError } from "./errors.ts";
+import { isObject } from "./_fold.ts";
 import type { DeadLetter, IncomingEnvelope } from "./envelope.ts";
 import { decodeUtf8, encodeUtf8, textOf } from "./_text.ts";
 
@@ -79,7 +81,7 @@ export function reemitText(body: string, edit: Edit): string {
  *
  * @param record The record.
  * @returns The reset message, of the same kind.
- * @throws {BabelQueueError} `invalid_envelope` when bytes or text are not one JSON object.
+ * @throws {BabelQueueError} `invalid_envelope` when it is not one JSON object.
  *
  * @example Reset a record
  * ```ts
@@ -101,7 +103,10 @@ export function resetForRedrive(
   const edit: Edit = { attempts: 0, deadLetter: null };
   if (typeof record === "string") return reemitText(record, edit);
   if (record instanceof Uint8Array) return reemit(record, edit);
-  const { dead_letter: _, ...rest } = record as IncomingEnvelope;
+  if (!isObject(record)) {
+    throw new BabelQueueError("invalid_envelope", "Cannot reset a record: it is no object");
+  }
+  const { dead_letter: _, ...rest } = record;
   return { ...rest, attempts: 0 };
 }
 

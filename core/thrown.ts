@@ -14,6 +14,11 @@ export function isA<T>(thrown: unknown, type: abstract new (...args: never[]) =>
   return attempt(() => thrown instanceof type) ?? false;
 }
 
+/** The `code` of an error; undefined without one. Another copy of this library makes errors of other classes, with the same codes. */
+export function codeOf(thrown: unknown): unknown {
+  return attempt(() => (thrown as { code?: unknown }).code);
+}
+
 /** The message of an error, or the text of anything else that was thrown. */
 export function messageOf(thrown: unknown): string {
   const message = attempt(() => (thrown as { message?: unknown }).message);
@@ -35,8 +40,8 @@ function isObject(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
-/** Runs code of whoever threw: getters, `toString`, proxies. */
-function attempt<T>(read: () => T): T | undefined {
+/** Runs code of somebody else: getters, `toString`, proxies. What it throws is undefined. */
+export function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {

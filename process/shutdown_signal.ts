@@ -22,7 +22,8 @@ interface Runtime {
  * on Bun and Node; a third signal finds nobody listening and ends the process.
  *
  * @returns The two signals.
- * @throws {Error} where the runtime has no process signals, for instance in a browser.
+ * @throws {Error} where there are no process signals, for instance in a browser or a worker thread of
+ * Bun or Node.
  *
  * @example Stop in order, and at once when asked twice
  * ```ts
@@ -61,7 +62,11 @@ interface Globals {
     addSignalListener: Listen;
     removeSignalListener: Listen;
   };
-  readonly process?: { on: Listen; off: Listen };
+  readonly process?: {
+    on: Listen;
+    off: Listen;
+    getBuiltinModule?(name: string): { readonly isMainThread?: boolean } | undefined;
+  };
 }
 
 function currentRuntime(): Runtime {
@@ -73,12 +78,14 @@ function currentRuntime(): Runtime {
       remove: (signal, listener) => deno.removeSignalListener(signal, listener),
     };
   }
-  if (process?.on) {
+  // In a thread `process` is there, and no signal ever comes.
+  const threads = process?.getBuiltinModule?.("node:worker_threads");
+  if (process?.on && threads?.isMainThread !== false) {
     return {
       names: ["SIGINT", "SIGTERM"],
       add: (signal, listener) => process.on(signal, listener),
       remove: (signal, listener) => process.off(signal, listener),
     };
   }
-  throw new Error("Cannot listen for process signals: this runtime has none");
+  throw new Error("Cannot listen for process signals: there are none here");
 }

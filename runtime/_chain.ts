@@ -14,11 +14,13 @@ export async function runChain(
     }
     let inner: Promise<void> | undefined;
     let open = false;
+    let ended = false;
     let misused: Error | undefined;
     try {
       await middleware(ctx, () => {
-        if (inner) {
-          misused = new Error("next() was called twice by one middleware");
+        if (inner || ended) {
+          const when = inner ? "twice by one middleware" : "after its middleware had ended";
+          misused = new Error(`next() was called ${when}`);
           return quiet(Promise.reject(misused));
         }
         open = true;
@@ -26,6 +28,8 @@ export async function runChain(
         return quiet(inner);
       });
     } finally {
+      // From here on the message is on its way back, and no handler may see it any more.
+      ended = true;
       // The message is not done with before all that was started for it has ended.
       if (open) await inner;
     }

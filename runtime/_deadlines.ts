@@ -1,4 +1,5 @@
 import type { Clock } from "../core/clock.ts";
+import { pause } from "./_waits.ts";
 
 /**
  * Longest sleep at a time, in milliseconds. A sleep is not cut when the last deadline is removed, since
@@ -36,9 +37,10 @@ export class Deadlines {
     return this.#entries.size;
   }
 
-  /** Adds a deadline `delayMs` milliseconds from now; hand the result to `remove`. */
+  /** Adds a deadline `delayMs` milliseconds from now, at once for what is no number; hand the result to `remove`. */
   add(delayMs: number, run: () => void): Deadline {
-    const atMs = this.#clock.elapsed() + delayMs;
+    // A single NaN would make the least of all deadlines NaN, and nothing would come due any more.
+    const atMs = this.#clock.elapsed() + (Number.isNaN(delayMs) ? 0 : delayMs);
     const entry: Deadline = { atMs, run };
     if (this.#closed) return entry;
     this.#entries.add(entry);
@@ -71,7 +73,7 @@ export class Deadlines {
     this.#sleep = sleep;
     this.#wakeAtMs = Math.min(atMs, now + LONGEST_SLEEP_MS);
     // Whole milliseconds, as timers have them: a fraction could be lost in adding it to a large number.
-    this.#clock.sleep(Math.ceil(this.#wakeAtMs - now), sleep.signal).then(() => {
+    pause(this.#clock, Math.ceil(this.#wakeAtMs - now), sleep.signal).then(() => {
       if (this.#sleep === sleep) this.#wake();
     });
   }

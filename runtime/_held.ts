@@ -48,6 +48,11 @@ export class Held {
     return this.#controller.signal;
   }
 
+  /** Why the handler's signal is aborted, or would be if anybody had asked for it. */
+  get aborted(): Error | undefined {
+    return this.#aborted;
+  }
+
   /** Aborts the handler's signal. */
   abort(reason: Error): void {
     this.#aborted ??= reason;

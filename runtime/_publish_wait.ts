@@ -51,7 +51,10 @@ export class PublishWait {
 
   /** The error of a publish that was called off before it was sent. */
   notSent(queue: string): Error {
-    return new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${this.#why()}`);
+    const { aborted, reason } = this.#signal ?? {};
+    const cause = aborted ? { cause: reason as unknown } : undefined;
+    const message = `Cannot publish to '${queue}': ${this.#why()}`;
+    return new BabelQueueError("publish_failed", message, cause);
   }
 
   /** Ends the wait because the App closes. */

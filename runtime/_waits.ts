@@ -10,10 +10,16 @@ export function backOffMs(failures: number, random: number): number {
   return full * (1 - random / 2);
 }
 
-/** Makes a call at once, and a rejection of what it throws by itself. */
+/** Sleeps; a clock that rejects on an abort, as timers of some runtimes do, is as good as one that resolves. */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return issue(() => clock.sleep(ms, signal)).catch(() => {});
+}
+
+/** Makes a call at once, and a promise of whatever comes of it: another promise, a value, or what it throws by itself. */
 export function issue<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return call();
+    // A promise stays the one it is, and costs nothing more.
+    return Promise.resolve(call());
   } catch (error) {
     return Promise.reject(error);
   }
@@ -82,7 +88,7 @@ export async function settledWithin(
 ): Promise<boolean> {
   const sleep = new AbortController();
   const ended = promise.then(() => true, () => true);
-  const late = clock.sleep(ms, sleep.signal).then(() => false);
+  const late = pause(clock, ms, sleep.signal).then(() => false);
   const inTime = await Promise.race([ended, late]);
   sleep.abort();
   return inTime;

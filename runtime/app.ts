@@ -4,13 +4,14 @@
  * @module
  */
 
-import { limit, settledWithin } from "./_waits.ts";
+import { settledWithin } from "./_waits.ts";
 import { Deadlines } from "./_deadlines.ts";
-import { peekAt, sizeOf } from "./_inspect.ts";
+import { type Inspection, peekAt, sizeOf } from "./_inspect.ts";
 import { startWarnings } from "./_start_warnings.ts";
 import { Connection } from "./connection.ts";
 import { Crew } from "./crew.ts";
 import type { Handler, Middleware } from "./context.ts";
+import type { HandlerRunner } from "./handler.ts";
 import { type BabelQueueEvent, EventHub } from "./events.ts";
 import type { Health } from "./health.ts";
 import { BabelQueueError } from "../core/errors.ts";
@@ -18,13 +19,13 @@ import type { JsonObject } from "../core/envelope.ts";
 import type { MessageDefinition } from "./message.ts";
 import { abortSignal, checkOptions } from "./option_checks.ts";
 import { type BabelQueueOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
-import {
-  Publisher,
-  type PublishItem,
-  type PublishOptions,
-  type PublishRawOptions,
-  type SendOptions,
-} from "./publisher.ts";
+import type {
+  PublishItem,
+  PublishOptions,
+  PublishRawOptions,
+  SendOptions,
+} from "./publish_options.ts";
+import { Publisher } from "./publisher.ts";
 import { type HandleOptions, Router } from "./router.ts";
 import {
   CONSUME_CHECKS,
@@ -36,9 +37,6 @@ import {
 } from "./run_options.ts";
 import { planShutdown } from "./shutdown.ts";
 import type { Peeked, PeekOptions, QueueSize, SignalOptions, Transport } from "./transport.ts";
-
-/** How long `connect` tries, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 30_000;
 
 /**
  * Publishes messages and works on queues, over one transport.
@@ -75,7 +73,8 @@ export class BabelQueue implements AsyncDisposable {
   readonly #router: Router = new Router();
   /** What was said once already, in the whole life of the App. */
   readonly #said: Set<string> = new Set();
-  readonly #middlewares: Middleware[] = [];
+  readonly #inspection: Inspection;
+  readonly #runner: HandlerRunner;
   readonly #crew: Crew;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -88,7 +87,8 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
    */
   constructor(transport: Transport, options: BabelQueueOptions = {}) {
-    if (typeof transport?.open !== "function" || typeof transport.policy !== "object") {
+    const { open, policy, capabilities } = (transport ?? {}) as Partial<Transport>;
+    if (typeof open !== "function" || !policy || !capabilities) {
       const hint = typeof transport === "function" ? ": call it, for instance memory()" : "";
       throw new BabelQueueError(
         "invalid_option",
@@ -103,13 +103,13 @@ export class BabelQueue implements AsyncDisposable {
     this.#hub = new EventHub(onEvent);
     this.#deadlines = new Deadlines(clock);
     this.#connection = new Connection(transport, clock, random, this.#hub, this.#deadlines);
-    this.#publisher = new Publisher(
-      transport,
-      this.#connection,
-      clock,
-      this.#deadlines,
-      queue,
-    );
+    const [connection, deadlines] = [this.#connection, this.#deadlines];
+    this.#inspection = { transport, connection, deadlines };
+    this.#publisher = new Publisher(transport, connection, clock, deadlines, queue);
+    this.#runner = {
+      middlewares: [],
+      publish: this.#publisher.publish.bind(this.#publisher),
+    };
     this.#crew = new Crew({
       transport,
       options: this.#options,
@@ -118,10 +118,7 @@ export class BabelQueue implements AsyncDisposable {
       router: this.#router,
       connection: this.#connection,
       said: this.#said,
-      runner: {
-        middlewares: this.#middlewares,
-        publish: this.#publisher.publish.bind(this.#publisher),
-      },
+      runner: this.#runner,
     });
   }
 
@@ -133,13 +130,8 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {ConnectionError} what the last try met; at once when trying again cannot help.
    */
   async connect(options: SignalOptions = {}): Promise<void> {
-    checkOptions(options, { signal: abortSignal });
-    const { signal, end } = limit({
-      deadlines: this.#deadlines,
-      ms: CONNECT_TIMEOUT_MS,
-      signals: [options.signal],
-    });
-    await this.#connection.ready(signal).finally(end);
+    const { signal } = checkOptions(options, { signal: abortSignal });
+    await this.#connection.connect(signal);
   }
 
   /**
@@ -214,6 +206,9 @@ export class BabelQueue implements AsyncDisposable {
    * Registers the handler of a URN. Returning acknowledges the message; throwing retries it, and
    * dead-letters or drops it at the last attempt.
    *
+   * Where a foreign producer left out `data` the handler of a plain URN gets null, unless the App's
+   * option `strict` is on. Contract: C48a.
+   *
    * @param message The URN, or a definition whose schema gives the data's type.
    * @param handler Gets the data and the context.
    * @param options Queue, attempts, time-out, exact integers.
@@ -238,7 +233,7 @@ export class BabelQueue implements AsyncDisposable {
 
   /**
    * Wraps every handler registered here, the first middleware outermost. It holds for messages
-   * received from now on.
+   * whose handling begins from now on.
    *
    * @param middleware Calls `next` to go on; what it throws takes the failure route.
    * @returns This App.
@@ -248,7 +243,8 @@ export class BabelQueue implements AsyncDisposable {
     if (typeof middleware !== "function") {
       throw new BabelQueueError("invalid_option", "Cannot add a middleware: it is no function");
     }
-    this.#middlewares.push(middleware);
+    // A message that is inside them keeps the ones it began with.
+    this.#runner.middlewares = [...this.#runner.middlewares, middleware];
     return this;
   }
 
@@ -260,9 +256,9 @@ export class BabelQueue implements AsyncDisposable {
    * @throws {ConnectionError} when the transport meets an error that trying again cannot cure.
    */
   async run(options: RunOptions = {}): Promise<void> {
-    checkOptions(options, RUN_CHECKS);
-    const concurrency = options.concurrency ?? this.#options.concurrency;
-    const queues = queuesOf(options.queues ?? [this.#options.queue], concurrency);
+    const given = checkOptions(options, RUN_CHECKS);
+    const concurrency = given.concurrency ?? this.#options.concurrency;
+    const queues = queuesOf(given.queues ?? [this.#options.queue], concurrency);
     const waitMs = this.#options.pollTimeoutMs;
     const workers = this.#crew.hire(
       queues.map(([queue, slots]) => ({ queue, concurrency: slots, waitMs })),
@@ -276,7 +272,7 @@ export class BabelQueue implements AsyncDisposable {
     for (const [code, message] of warnings) {
       this.#hub.emit({ level: "warn", type: "warning", code, message });
     }
-    await this.#crew.work(workers, options.signal, options.forceSignal);
+    await this.#crew.work(workers, given.signal, given.forceSignal);
   }
 
   /**
@@ -287,15 +283,18 @@ export class BabelQueue implements AsyncDisposable {
    * @throws as `run`.
    */
   async consume(options: ConsumeOptions = {}): Promise<ConsumeResult> {
-    checkOptions(options, CONSUME_CHECKS);
+    const { queue, concurrency, waitMs, maxMessages, signal } = checkOptions(
+      options,
+      CONSUME_CHECKS,
+    );
     const [worker] = this.#crew.hire([{
-      queue: options.queue ?? this.#options.queue,
-      concurrency: options.concurrency ?? this.#options.concurrency,
-      waitMs: options.waitMs ?? this.#options.pollTimeoutMs,
+      queue: queue ?? this.#options.queue,
+      concurrency: concurrency ?? this.#options.concurrency,
+      waitMs: waitMs ?? this.#options.pollTimeoutMs,
       untilEmpty: true,
-      ...(options.maxMessages === undefined ? {} : { maxMessages: options.maxMessages }),
+      ...(maxMessages === undefined ? {} : { maxMessages }),
     }]);
-    await this.#crew.work([worker!], options.signal);
+    await this.#crew.work([worker!], signal);
     return { ...worker!.counts };
   }
 
@@ -306,9 +305,10 @@ export class BabelQueue implements AsyncDisposable {
    * @param options How many at most.
    * @returns The messages; the connection is made, and errors come, when the first one is asked for.
    * @throws {BabelQueueError} `unsupported` where the transport cannot.
+   * @throws {ConnectionError} when the broker does not answer within 30 s.
    */
   peek(queue: string = this.#options.queue, options: PeekOptions = {}): AsyncIterable<Peeked> {
-    return peekAt(this.transport, () => this.connect(), queue, options);
+    return peekAt(this.#inspection, queue, options);
   }
 
   /**
@@ -317,9 +317,10 @@ export class BabelQueue implements AsyncDisposable {
    * @param queue The queue; a dead-letter queue is one like any other.
    * @returns How many messages wait, are delayed and are in flight.
    * @throws {BabelQueueError} `unsupported` where the transport cannot.
+   * @throws {ConnectionError} when the broker does not answer within 30 s.
    */
   size(queue: string = this.#options.queue): Promise<QueueSize> {
-    return sizeOf(this.transport, () => this.connect(), queue);
+    return sizeOf(this.#inspection, queue);
   }
 
   /**

@@ -1,7 +1,8 @@
-import { asError } from "../core/thrown.ts";
+import { asError, attempt, codeOf } from "../core/thrown.ts";
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
-import { abortable, backOffMs, bounded, issue, settledWithin } from "./_waits.ts";
+import { Breath } from "./_breath.ts";
+import { abortable, backOffMs, bounded, issue, limit, pause, settledWithin } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import type { EventHub } from "./events.ts";
 import type { Transport, TransportEvent } from "./transport.ts";
@@ -9,8 +10,13 @@ import type { Transport, TransportEvent } from "./transport.ts";
 /** Longest wait for one attempt to open, in milliseconds. */
 const OPEN_PATIENCE_MS = 30_000;
 
+/** How long `connect` tries, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 30_000;
+
 /** Opens a transport once, however many ask for it at a time, and tries again while that can help. */
 export class Connection {
+  /** Every use of the transport takes it. */
+  readonly breath: Breath;
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -35,6 +41,7 @@ export class Connection {
     this.#random = random;
     this.#hub = hub;
     this.#deadlines = deadlines;
+    this.breath = new Breath(clock);
   }
 
   /** Whether the transport is open and has not reported a loss. */
@@ -52,8 +59,28 @@ export class Connection {
     return this.#closing.signal.aborted;
   }
 
+  /** Aborted by `close`. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /**
+   * As `ready`, for at most 30 s.
+   *
+   * @throws {ConnectionError} what the last attempt met; at once when it is fatal.
+   */
+  async connect(early?: AbortSignal): Promise<void> {
+    const { signal, end } = limit({
+      deadlines: this.#deadlines,
+      ms: CONNECT_TIMEOUT_MS,
+      signals: [early],
+    });
+    await this.ready(signal).finally(end);
+  }
+
   /**
    * Resolves once the transport is open; tries again, with growing waits, until `signal` is aborted.
+   * Whoever asks in a loop lets the event loop turn.
    *
    * @throws {ConnectionError} what the last attempt met; at once when it is fatal.
    */
@@ -77,16 +104,19 @@ export class Connection {
       if (isFinal(last)) throw last;
       if (!signal.aborted) {
         this.#hub.emit({ level: "warn", type: "disconnected", error: last });
-        await this.#clock.sleep(backOffMs(failures, this.#random()), waitEnds);
+        await pause(this.#clock, backOffMs(failures, this.#random()), waitEnds);
       }
       if (signal.aborted) throw last;
     }
+    const turn = this.breath.take();
+    if (turn) await turn;
     this.refuseClosed();
   }
 
   /** Ends every wait and disconnects within `leftMs`, at the end of which `signal` is aborted. */
   async close(signal: AbortSignal, leftMs: number): Promise<void> {
     this.#closing.abort();
+    this.breath.close();
     // An open that is under way still owns a half-made connection: it ends first.
     if (this.#unanswered.size > 0 && leftMs > 0) {
       await settledWithin(Promise.allSettled(this.#unanswered), leftMs / 2, this.#clock);
@@ -167,8 +197,10 @@ const REFUSALS: readonly string[] = ["NotCapable", "PermissionDenied"];
 /** Whether trying again cannot help. */
 export function isFinal(error: Error): boolean {
   if (isRefusal(error)) return true;
-  if (error instanceof ConnectionError) return error.fatal;
-  return error instanceof BabelQueueError && MISTAKES.includes(error.code);
+  const code = codeOf(error);
+  if (code === "connection") return attempt(() => (error as ConnectionError).fatal) === true;
+  // A client's own errors may have such a code too.
+  return MISTAKES.includes(code as string) && attempt(() => error.name) === "BabelQueueError";
 }
 
 /** What is looked at of an error that may come from the runtime. */

@@ -7,7 +7,7 @@
 import type { Envelope, JsonObject } from "../core/envelope.ts";
 import { bypassExternalEffects, isReplay } from "../core/headers.ts";
 import type { MessageDefinition } from "./message.ts";
-import type { PublishOptions } from "./publisher.ts";
+import type { PublishOptions } from "./publish_options.ts";
 
 /** Everything a handler knows about its message beside the data. */
 export interface HandlerContext {

@@ -14,7 +14,7 @@ export class Crew {
   }
 
   /**
-   * Makes workers, all or none.
+   * Makes workers, all or none; from here on their queues are worked on.
    *
    * @throws {BabelQueueError} `closed`, or `invalid_option` when a queue cannot be worked on.
    */
@@ -33,10 +33,12 @@ export class Crew {
         : undefined;
       if (why) throw new BabelQueueError("invalid_option", `Cannot work on '${queue}': ${why}`);
     }
-    return wanted.map((options) => new Worker(this.#env, options));
+    const workers = wanted.map((options) => new Worker(this.#env, options));
+    for (const worker of workers) this.#workers.set(worker.queue, worker);
+    return workers;
   }
 
-  /** Lets the workers work until they end; one that fails stops the others, which still end in order. */
+  /** Lets hired workers work until they end; one that fails stops the others, which still end in order. */
   async work(
     workers: readonly Worker[],
     signal?: AbortSignal,
@@ -47,7 +49,6 @@ export class Crew {
     const force = (): void => workers.forEach((worker) => worker.stop(0));
     signal?.addEventListener("abort", stop, { once: true });
     forceSignal?.addEventListener("abort", force, { once: true });
-    for (const worker of workers) this.#workers.set(worker.queue, worker);
     const queues = workers.map((worker) => worker.queue);
     hub.emit({ level: "info", type: "started", queues });
     const runs = workers.map((worker) => worker.run(stop));

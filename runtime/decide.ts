@@ -7,8 +7,7 @@
 
 import { saturate } from "../core/attempts.ts";
 import { deadLetterBlock } from "../core/dead_letter.ts";
-import { isA } from "../core/thrown.ts";
-import { NonRetriableError, RetryAfterError } from "../core/errors.ts";
+import { attempt, codeOf } from "../core/thrown.ts";
 import { describeVersion } from "../core/gate.ts";
 import { poisonBlock, poisonRecord } from "../core/poison.ts";
 import { type Case, edited, native, originalQueue, record, recordsOn } from "./_records.ts";
@@ -156,18 +155,23 @@ function countedOf({ subject }: Case): number {
 function failed(of: Case, reason: "failed" | "unknown_urn", error: unknown): Decision {
   const { subject, policy, options } = of;
   const counted = countedOf(of);
-  if (counted >= options.maxAttempts || isA(error, NonRetriableError)) {
+  if (counted >= options.maxAttempts || codeOf(error) === "non_retriable") {
     return exhausted(of, reason, error, counted);
   }
-  const requestedMs = isA(error, RetryAfterError)
-    ? error.delayMs
-    : backoffMs(options.retry, counted, subject.random);
+  const requestedMs = delayOf(error) ?? backoffMs(options.retry, counted, subject.random);
   return retry(
     of,
     counted,
     retryPace(requestedMs, policy.retryDelay, options.retry.maxHoldMs),
     () => edited(of, { attempts: counted }),
   );
+}
+
+/** The wait that the handler asked for. Nobody checked it when the error was changed, or made by another copy. */
+function delayOf(error: unknown): number | undefined {
+  if (codeOf(error) !== "retry_after") return undefined;
+  const delayMs = attempt(() => (error as { delayMs?: unknown }).delayMs);
+  return typeof delayMs === "number" && delayMs >= 0 && delayMs < Infinity ? delayMs : undefined;
 }
 
 function exhausted(

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
-import { BabelQueueError, HandlerTimeoutError, SettleWriteError } from "../core/errors.ts";
+import { BabelQueueError, HandlerTimeoutError, type SettleWriteError } from "../core/errors.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import { Held, type SettleCause } from "./_held.ts";
@@ -15,6 +16,9 @@ import type { Delivery, Subscription, Transport, Verdict } from "./transport.ts"
 
 /** Most messages one worker holds back at a time; further ones are settled at once. */
 const LARGEST_HOLD = 1_000;
+
+/** Shortest hold of a message about which no decision could be made, in milliseconds. */
+const UNDECIDED_HOLD_MS = 1_000;
 
 /** Longest wait for the answer to a settle, in milliseconds; a later answer changes nothing. */
 const SETTLE_PATIENCE_MS = 30_000;
@@ -138,9 +142,7 @@ export class Desk {
   /** Gives back what handlers have not finished; their late results are ignored. Contract: C165, C169. */
   giveBackAll(): void {
     for (const held of [...this.#inHand.values()]) {
-      if (held.state !== "working") continue;
-      held.abort(new BabelQueueError("shutdown", "The worker stopped before the handler ended"));
-      this.#finish(held, { kind: "shutdown" });
+      if (held.state === "working") this.#cutOff(held, { kind: "shutdown" }, stopped());
     }
   }
 
@@ -157,12 +159,12 @@ export class Desk {
     const { state } = held;
     held.lost = true;
     if (state === "deciding" || state === "settling" || state === "gone") return;
-    const reason = `Lost the lease of message '${held.messageId}' from '${held.delivery.queue}'`;
-    held.abort(new BabelQueueError("lease_lost", reason, error ? { cause: error } : undefined));
     if (state === "working") this.#working--;
     else if (this.#ready.includes(held)) this.#ready.splice(this.#ready.indexOf(held), 1);
     this.#leave(held);
     this.#report.leaseLost(held, error);
+    const reason = `Lost the lease of message '${held.messageId}' from '${held.delivery.queue}'`;
+    held.abort(new BabelQueueError("lease_lost", reason, error ? { cause: error } : undefined));
     this.#wake();
   }
 
@@ -170,8 +172,8 @@ export class Desk {
   close(): void {
     this.#ended = true;
     for (const held of [...this.#inHand.values()]) {
-      held.abort(new BabelQueueError("shutdown", "The worker stopped before the handler ended"));
       this.#leave(held);
+      held.abort(stopped());
     }
   }
 
@@ -201,13 +203,18 @@ export class Desk {
     const timeoutMs = examined.route.timeoutMs ?? options.handlerTimeoutMs;
     held.deadline = deadlines.add(timeoutMs, () => {
       const error = new HandlerTimeoutError(held.urn, timeoutMs);
-      held.abort(error);
-      this.#finish(held, { kind: "failed", error });
+      this.#cutOff(held, { kind: "failed", error }, error);
     });
     runHandler(runner, held, examined).then(
       () => this.#finish(held, { kind: "handled" }),
       (error) => this.#finish(held, { kind: "failed", error }),
     );
+  }
+
+  /** Ends the work before the handler does, which hears of it last: its listener may stop the worker, and finds everything in order. */
+  #cutOff(held: Held, outcome: Outcome, reason: Error): void {
+    this.#finish(held, outcome);
+    held.abort(reason);
   }
 
   /** The first end of the work counts; a later one is only counted. */
@@ -231,9 +238,11 @@ export class Desk {
     try {
       decision = this.#decide(held, outcome);
     } catch (error) {
-      // A record that cannot be made must not lose the message: it goes back as after a failed write.
+      // A record that cannot be made must not lose the message: it goes back as after a failed write,
+      // and since nothing counts it, not at once.
       this.#report.settleFailed(held, error);
-      decision = this.#decide(held, { kind: "writeFailed" });
+      const { verdict, holdMs } = this.#decide(held, { kind: "writeFailed" });
+      decision = { verdict, holdMs: Math.max(holdMs, UNDECIDED_HOLD_MS) };
     }
     if (decision.requestedMs !== undefined) this.#report.delayCut(decision.requestedMs, held);
     if (held.lost) {
@@ -304,14 +313,17 @@ export class Desk {
     });
     const failed = (error: unknown): void => {
       if (!ended()) return;
-      if (error instanceof SettleWriteError && cause !== "write_failed") {
-        return this.#writeFailed(held, error);
+      if (codeOf(error) === "settle_write_failed" && cause !== "write_failed") {
+        return this.#writeFailed(held, error as SettleWriteError);
       }
       this.#report.settleFailed(held, error);
       this.#leave(held);
       this.#wake();
     };
     issue(() => held.subscription.settle(held.delivery, verdict)).then((result) => {
+      if (result !== "settled" && result !== "expired") {
+        return failed(new Error(`the transport answered ${messageOf(result)}`));
+      }
       if (!ended()) return;
       this.#report.answered(held, verdict, cause, result);
       this.#leave(held);
@@ -344,6 +356,10 @@ export class Desk {
 /** A handler's own cap stands in for the worker's. */
 function withCap(options: ResolvedOptions, maxAttempts: number | undefined): ResolvedOptions {
   return maxAttempts === undefined ? options : { ...options, maxAttempts };
+}
+
+function stopped(): Error {
+  return new BabelQueueError("shutdown", "The worker stopped before the handler ended");
 }
 
 function causeOf(outcome: Outcome): SettleCause {

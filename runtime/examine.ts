@@ -43,7 +43,8 @@ export function examine(held: Held, on: Examination): Dispatch | Outcome {
     held.reconciled = reconcile(null, counting);
     return { kind: "gated", version: delivery.schemaVersion };
   }
-  const reading = readEnvelope(bytes);
+  const wide = on.policy.poisonBeyondData === true;
+  const reading = readEnvelope(bytes, { wide });
   let body = reading.verdict();
   const cause = delivery.undecodable ? "unreadable to the transport" : poisonCause(body, on);
   if (cause !== null) {
@@ -57,7 +58,7 @@ export function examine(held: Held, on: Examination): Dispatch | Outcome {
   const urn = urnOf(delivery.route, reading.urn);
   const route = on.router.find(urn, queue);
   if (route?.bigint && body.inexactIntegers) {
-    body = readEnvelope(bytes, { bigint: true }).verdict();
+    body = readEnvelope(bytes, { bigint: true, wide }).verdict();
   }
   held.urn = urn;
   held.messageId = reading.messageId;
@@ -97,8 +98,8 @@ function report(
     on.warn("route_mismatch", `routed on '${held.urn}', the body says '${ownUrn}'`, held);
   }
   for (const warning of body.warnings) on.warn(warning.code, warning.message, held);
-  // Once a message, not once a delivery. Contract: G11.
-  if (body.missing.length > 0 && held.reconciled === 0) {
+  // One event whatever is missing, and none for a message that is only given to somebody else. Contract: G11.
+  if (body.missing.length > 0 && route !== undefined) {
     on.warn("incomplete_envelope", `the message lacks ${body.missing.join(", ")}`, held);
   }
   if (route?.bigint === false && body.inexactIntegers) {

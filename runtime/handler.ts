@@ -6,7 +6,8 @@ import { validate } from "./message.ts";
 
 /** What every handler of an App runs with. */
 export interface HandlerRunner {
-  readonly middlewares: readonly Middleware[];
+  /** Replaced as a whole when one is added. */
+  middlewares: readonly Middleware[];
   readonly publish: ContextParts["publish"];
 }
 
@@ -36,8 +37,11 @@ export async function runHandler(
     const data: unknown = definition === undefined
       ? body.data
       : await validate(definition, body.data);
+    // A schema or a middleware took too long: the message is settled or lost already.
+    if (held.aborted) throw held.aborted;
     await (handler as Handler<unknown>)(data, ctx);
   };
-  if (runner.middlewares.length === 0) await run();
-  else await runChain(runner.middlewares, ctx, run);
+  const { middlewares } = runner;
+  if (middlewares.length === 0) await run();
+  else await runChain(middlewares, ctx, run);
 }

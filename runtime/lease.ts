@@ -1,4 +1,4 @@
-import { asError } from "../core/thrown.ts";
+import { asError, messageOf } from "../core/thrown.ts";
 import type { Clock } from "../core/clock.ts";
 import { issue } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
@@ -21,6 +21,8 @@ export class LeaseKeeper {
   #untilMs: number;
   #next: Deadline | undefined;
   #turn = 0;
+  /** Why the last try to extend failed; goes with the report of the loss. */
+  #failure: Error | undefined;
 
   constructor(
     delivery: Delivery,
@@ -81,19 +83,27 @@ export class LeaseKeeper {
     });
     const failed = (error: unknown): void => {
       if (turn !== this.#turn) return;
-      if (this.over) this.#lose(asError(error));
+      this.#failure = asError(error);
+      if (this.over) this.#lose();
       else this.start();
     };
     issue(() => this.#subscription.extend!(this.#delivery)).then((untilMs) => {
       if (turn !== this.#turn) return;
       if (untilMs === null) return this.#lose();
+      // What says no time leaves the lease as it is.
+      if (!Number.isFinite(untilMs)) {
+        return failed(
+          new Error(`Cannot extend a lease: the transport answered ${messageOf(untilMs)}`),
+        );
+      }
+      this.#failure = undefined;
       this.#untilMs = this.#measured(untilMs);
       this.start();
     }, failed);
   }
 
-  #lose(error?: Error): void {
+  #lose(): void {
     this.stop();
-    this.#onLost(error);
+    this.#onLost(this.#failure);
   }
 }

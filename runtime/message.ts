@@ -83,13 +83,24 @@ export function defineMessage<Input, Output>(
       `Cannot define message '${urn}': a published URN has no white space at its ends`,
     );
   }
-  if (typeof schema?.["~standard"]?.validate !== "function") {
+  if (!isSchema(schema)) {
     throw new BabelQueueError(
       "invalid_option",
       `Cannot define message '${urn}': the schema is not a Standard Schema`,
     );
   }
   return Object.freeze({ urn, schema });
+}
+
+function isSchema(schema: unknown): boolean {
+  return typeof (schema as Partial<StandardSchema> | null | undefined)?.["~standard"]?.validate ===
+    "function";
+}
+
+/** Whether something is a definition, made by hand or by `defineMessage`. */
+export function isDefinition(message: unknown): message is MessageDefinition<unknown, unknown> {
+  const { urn, schema } = (message ?? {}) as Partial<MessageDefinition>;
+  return typeof urn === "string" && isSchema(schema);
 }
 
 /**
@@ -105,8 +116,9 @@ export async function validate<Input, Output>(
   value: unknown,
 ): Promise<Output> {
   const result = await definition.schema["~standard"].validate(value);
-  if (result.issues === undefined) return result.value;
-  const issue = result.issues[0];
+  if (result && result.issues === undefined) return result.value;
+  // A schema that answers something else has not agreed.
+  const issue = result?.issues?.[0];
   throw new InvalidPayloadError(
     definition.urn,
     `${pathOf(issue)}: ${issue?.message ?? "invalid"}`,
@@ -115,7 +127,7 @@ export async function validate<Input, Output>(
 
 function pathOf(issue: StandardIssue | undefined): string {
   const parts = (issue?.path ?? []).map((part) =>
-    String(typeof part === "object" ? part.key : part)
+    String(typeof part === "object" ? part?.key : part)
   );
   return parts.length === 0 ? "<root>" : parts.join(".");
 }

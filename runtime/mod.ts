@@ -30,7 +30,7 @@ export type {
   PublishOptions,
   PublishRawOptions,
   SendOptions,
-} from "./publisher.ts";
+} from "./publish_options.ts";
 export type { HandleOptions } from "./router.ts";
 export type {
   Capabilities,

@@ -102,20 +102,24 @@ export const abortSignal: OptionCheck = (name, value) => {
 /**
  * Checks an options object: every name known, every value in bounds. `undefined` means not set.
  *
+ * Each option is read once, be it the object's own or one of its class, so that what is used is what
+ * was checked.
+ *
  * @param options What was given.
  * @param checks One check a known option.
  * @param prefix Put before a name in messages.
+ * @returns A plain object of the options that are set.
  * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
  */
-export function checkOptions(
-  options: unknown,
+export function checkOptions<Options>(
+  options: Options,
   checks: { readonly [name: string]: OptionCheck },
   prefix: string = "",
-): void {
+): Options {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     refuseOption(prefix.replace(/\.$/, "") || "options", options, "an object");
   }
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
     if (!Object.hasOwn(checks, name)) {
       throw new BabelQueueError(
         "invalid_option",
@@ -124,6 +128,13 @@ export function checkOptions(
         }`,
       );
     }
-    if (value !== undefined) checks[name]!(prefix + name, value);
   }
+  const read: Record<string, unknown> = {};
+  for (const name of Object.keys(checks)) {
+    const value = (options as Record<string, unknown>)[name];
+    if (value === undefined) continue;
+    checks[name]!(prefix + name, value);
+    read[name] = value;
+  }
+  return read as Options;
 }

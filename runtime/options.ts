@@ -5,6 +5,7 @@
  */
 
 import { type Clock, systemClock, systemRandom } from "../core/clock.ts";
+import { attempt } from "../core/thrown.ts";
 import type { BabelQueueEvent } from "./events.ts";
 import {
   callable,
@@ -226,7 +227,7 @@ const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]: Option
   deadLetter: flag,
   deadLetterQueue: textOrNull,
   deadLetterSuffix: text,
-  retry: (name, value) => checkOptions(value, RETRY_CHECKS, `${name}.`),
+  retry: (name, value) => void checkOptions(value, RETRY_CHECKS, `${name}.`),
   unknownUrnReleaseDelayMs: duration(0),
   shutdownTimeoutMs: duration(0),
   concurrency: integer(1),
@@ -239,10 +240,12 @@ const OPTION_CHECKS: { readonly [K in keyof Required<BabelQueueOptions>]: Option
   random: callable,
 };
 
-/** `left` overridden by the members of `right` that are set. */
-function defined<T extends object>(left: T, right: Partial<T> | undefined): T {
-  const set = Object.entries(right ?? {}).filter(([, value]) => value !== undefined);
-  return { ...left, ...Object.fromEntries(set) };
+/** Chance as it was promised, whatever the given function returns or throws: no wait may become NaN. */
+function steady(random: () => number): () => number {
+  return () => {
+    const drawn = attempt(random);
+    return typeof drawn === "number" && drawn >= 0 && drawn < 1 ? drawn : 0;
+  };
 }
 
 /** Defaults of every option that has one. Contract: C126. */
@@ -273,8 +276,12 @@ export const DEFAULTS: Omit<ResolvedOptions, "random"> = {
  * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
  */
 export function resolveOptions(options: BabelQueueOptions = {}): ResolvedOptions {
-  checkOptions(options, OPTION_CHECKS);
-  const base: ResolvedOptions = { ...DEFAULTS, random: systemRandom };
-  const resolved = defined(base, options as Partial<ResolvedOptions>);
-  return { ...resolved, retry: defined(DEFAULTS.retry, options.retry) };
+  const given = checkOptions(options, OPTION_CHECKS);
+  const retry = checkOptions(given.retry ?? {}, RETRY_CHECKS, "retry.");
+  return {
+    ...DEFAULTS,
+    ...(given as Partial<ResolvedOptions>),
+    retry: { ...DEFAULTS.retry, ...retry },
+    random: given.random ? steady(given.random) : systemRandom,
+  };
 }

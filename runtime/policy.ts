@@ -67,4 +67,6 @@ export interface SettlementPolicy {
   readonly shutdown: "return" | "leave";
   /** Whether a body without `attempts` is poison. Contract: C48c. */
   readonly missingAttempts: "dispatch" | "poison";
+  /** Whether a number that is no finite double, or an escape of half a surrogate pair, is poison anywhere in the body, and not the number in `data` alone. Contract: R33, R35. */
+  readonly poisonBeyondData?: boolean;
 }

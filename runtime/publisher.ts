@@ -13,126 +13,28 @@ import {
   PublishUncertainError,
 } from "../core/errors.ts";
 import { sanitizeHeaders } from "../core/headers.ts";
-import { asError } from "../core/thrown.ts";
+import { asError, codeOf, isA } from "../core/thrown.ts";
+import { outcomesOf } from "./_answers.ts";
 import { PublishWait } from "./_publish_wait.ts";
+import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import type { Connection } from "./connection.ts";
-import { type MessageDefinition, validate } from "./message.ts";
+import { isDefinition, type MessageDefinition, validate } from "./message.ts";
+import { checkOptions, refuseOption, text } from "./option_checks.ts";
 import {
-  abortSignal,
-  checkOptions,
-  duration,
-  type OptionCheck,
-  refuseOption,
-  text,
-} from "./option_checks.ts";
+  ITEM_CHECKS,
+  type MessageOptions,
+  PUBLISH_CHECKS,
+  type PublishItem,
+  type PublishOptions,
+  type PublishRawOptions,
+  RAW_CHECKS,
+  SEND_CHECKS,
+  type SendOptions,
+} from "./publish_options.ts";
 import type { Outgoing, PublishOutcome, Transport } from "./transport.ts";
 
-/** Options of a publish that are not about the message itself. */
-export interface SendOptions {
-  /**
-   * Time until the publish fails, in milliseconds, schema and connecting included. Nothing is sent any
-   * more once a tenth of it, at most a second, is left.
-   *
-   * @default {30000}
-   */
-  readonly timeoutMs?: number;
-  /**
-   * Ends the publish early; the broker's answer is waited for a second longer.
-   *
-   * @default {undefined}
-   */
-  readonly signal?: AbortSignal;
-}
-
-/** Where and how one message is published. */
-export interface MessageOptions {
-  /**
-   * Queue to publish to.
-   *
-   * @default {the App's queue}
-   */
-  readonly queue?: string;
-  /**
-   * Kafka record key, FIFO group, session or Pulsar key, where the broker has one. Null and empty are
-   * different.
-   *
-   * @default {undefined}
-   */
-  readonly key?: string | Uint8Array | null;
-  /**
-   * Wait before the first delivery, in milliseconds.
-   *
-   * @default {0}
-   */
-  readonly delayMs?: number;
-  /**
-   * Headers beside the body; entries with an empty name or value are dropped, and so are all where
-   * the broker has no place for them. Contract: C303–C305.
-   *
-   * @default {undefined}
-   */
-  readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Id of the causal chain to continue.
-   *
-   * @default {a new UUID}
-   */
-  readonly traceId?: string;
-  /**
-   * Extension members of `meta`, for instance `{ ext: { acme: { tenant: 7 } } }`. Contract: C51.
-   *
-   * @default {undefined}
-   */
-  readonly meta?: Readonly<Record<string, unknown>>;
-}
-
-/** Options of `publish`. */
-export interface PublishOptions extends MessageOptions, SendOptions {}
-
-/** One message of a `publishMany`. */
-export interface PublishItem<Input = object> extends MessageOptions {
-  /** The URN, or the definition. */
-  readonly message: string | MessageDefinition<Input, unknown>;
-  /** The data. */
-  readonly data: Input;
-}
-
-/** Options of `publishRaw`. */
-export interface PublishRawOptions extends SendOptions {
-  /** As for `publish`. */
-  readonly key?: string | Uint8Array | null;
-  /** As for `publish`. */
-  readonly delayMs?: number;
-  /** As for `publish`. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 const DEFAULT_TIMEOUT_MS = 30_000;
-
-const anything: OptionCheck = () => {};
-const RAW_CHECKS = {
-  key: ((name, value) => {
-    if (value !== null && typeof value !== "string" && !(value instanceof Uint8Array)) {
-      refuseOption(name, value, "a string, bytes or null");
-    }
-  }) as OptionCheck,
-  delayMs: duration(0),
-  headers: ((name, value) => {
-    if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
-  }) as OptionCheck,
-  timeoutMs: duration(1),
-  signal: abortSignal,
-};
-const PUBLISH_CHECKS = {
-  ...RAW_CHECKS,
-  queue: text,
-  traceId: ((name, value) => {
-    if (typeof value !== "string") refuseOption(name, value, "a string");
-  }) as OptionCheck,
-  meta: RAW_CHECKS.headers,
-};
-const ITEM_CHECKS = { ...PUBLISH_CHECKS, message: anything, data: anything };
 
 interface Prepared {
   readonly queue: string;
@@ -169,13 +71,13 @@ export class Publisher {
   async publish(
     message: string | MessageDefinition<unknown, unknown>,
     data: unknown,
-    options: PublishOptions = {},
+    given: PublishOptions = {},
   ): Promise<string> {
-    checkOptions(options, PUBLISH_CHECKS);
+    const options = checkOptions(given, PUBLISH_CHECKS);
     return await this.#within(options, async (wait) => {
       const { queue, outgoing, id } = await this.#prepare(message, data, options, wait);
-      const [outcome] = await this.#send(queue, [outgoing], wait);
-      throwUnlessConfirmed(outcome, queue);
+      const outcomes = await this.#send(queue, [outgoing], wait);
+      throwUnlessConfirmed(outcomes[0]!, queue);
       return id;
     });
   }
@@ -184,31 +86,33 @@ export class Publisher {
   async publishRaw(
     queue: string,
     body: Uint8Array,
-    options: PublishRawOptions = {},
+    given: PublishRawOptions = {},
   ): Promise<void> {
-    checkOptions(options, RAW_CHECKS);
+    const options = checkOptions(given, RAW_CHECKS);
     text("queue", queue);
     if (!(body instanceof Uint8Array)) refuseOption("body", body, "a Uint8Array");
-    const outgoing = this.#outgoing(queue, body, options);
+    const outgoing = this.#outgoing(queue, copied(body), options);
     await this.#within(options, async (wait) => {
-      const [outcome] = await this.#send(queue, [outgoing], wait);
-      throwUnlessConfirmed(outcome, queue);
+      const outcomes = await this.#send(queue, [outgoing], wait);
+      throwUnlessConfirmed(outcomes[0]!, queue);
     });
   }
 
   /** Many messages; nothing is sent unless every one is valid. In order within a queue. */
   async publishMany(
-    items: readonly PublishItem<unknown>[],
-    options: SendOptions = {},
+    given: readonly PublishItem<unknown>[],
+    givenOptions: SendOptions = {},
   ): Promise<string[]> {
-    checkOptions(options, { timeoutMs: RAW_CHECKS.timeoutMs, signal: abortSignal });
-    for (const [index, item] of items.entries()) {
-      checkOptions(item, ITEM_CHECKS, `items[${index}].`);
-    }
+    const options = checkOptions(givenOptions, SEND_CHECKS);
+    if (!Array.isArray(given)) refuseOption("items", given, "an array");
+    const items = Array.from(
+      given as readonly PublishItem<unknown>[],
+      (item, index) => checkOptions(item, ITEM_CHECKS, `items[${index}].`),
+    );
     const results = await this.#within(options, async (wait) => {
       const prepared: Prepared[] = [];
-      for (const item of items) {
-        prepared.push(await this.#prepare(item.message, item.data, item, wait));
+      for (const one of this.#prepareAll(items, wait)) {
+        prepared.push(one instanceof Promise ? await one : one);
       }
       return await this.#sendAll(prepared, wait);
     });
@@ -227,7 +131,7 @@ export class Publisher {
     await Promise.all([...queues].map(async ([queue, indexes]) => {
       const outcomes = await this.#send(queue, indexes.map((i) => prepared[i]!.outgoing), wait);
       indexes.forEach((index, at) => {
-        results[index] = { id: prepared[index]!.id, ...(outcomes[at] ?? unanswered(queue)) };
+        results[index] = { id: prepared[index]!.id, ...outcomes[at]! };
       });
     }));
     return results;
@@ -238,24 +142,57 @@ export class Publisher {
     for (const wait of this.#underWay) wait.close();
   }
 
-  async #prepare(
+  /** Encodes messages in the call itself, so that nothing the caller changes later can reach them, up to the first that cannot be sent. */
+  #prepareAll(
+    items: readonly PublishItem<unknown>[],
+    wait: PublishWait,
+  ): readonly (Prepared | Promise<Prepared>)[] {
+    const prepared: (Prepared | Promise<Prepared>)[] = [];
+    for (const item of items) {
+      try {
+        prepared.push(this.#prepare(item.message, item.data, item, wait));
+      } catch (error) {
+        // An earlier one may still be refused by its schema, and that is told first.
+        prepared.push(Promise.reject(error));
+        break;
+      }
+    }
+    // Only the first refusal is heard.
+    for (const one of prepared) if (one instanceof Promise) one.catch(() => {});
+    return prepared;
+  }
+
+  #prepare(
     message: string | MessageDefinition<unknown, unknown>,
     data: unknown,
     options: MessageOptions,
     wait: PublishWait,
-  ): Promise<Prepared> {
+  ): Prepared | Promise<Prepared> {
     const queue = options.queue ?? this.#queue;
-    if (typeof message !== "string") {
-      const isSchema = ["object", "function"].includes(typeof message?.schema);
-      if (!isSchema || typeof message.urn !== "string") {
-        throw new BabelQueueError(
-          "invalid_envelope",
-          `Cannot publish to '${queue}': the message is neither a URN nor a definition`,
-        );
-      }
-      await wait.before(() => validate(message, data), queue);
-    }
-    const urn = typeof message === "string" ? message : message.urn;
+    if (typeof message === "string") return this.#encode(message, data, queue, options);
+    if (isDefinition(message)) return this.#prepareChecked(message, data, queue, options, wait);
+    throw new BabelQueueError(
+      "invalid_envelope",
+      `Cannot publish to '${queue}': the message is neither a URN nor a definition`,
+    );
+  }
+
+  /** Waits for the schema to agree; what it has to say comes before what the codec says. */
+  async #prepareChecked(
+    message: MessageDefinition<unknown, unknown>,
+    data: unknown,
+    queue: string,
+    options: MessageOptions,
+    wait: PublishWait,
+  ): Promise<Prepared> {
+    const encoded = issue(() => Promise.resolve(this.#encode(message.urn, data, queue, options)));
+    const agreed = wait.before(() => validate(message, data), queue);
+    await Promise.allSettled([agreed, encoded]);
+    await agreed;
+    return await encoded;
+  }
+
+  #encode(urn: string, data: unknown, queue: string, options: MessageOptions): Prepared {
     const { body, id } = encodeNew(
       urn,
       data as object,
@@ -267,7 +204,7 @@ export class Publisher {
         ...(options.meta === undefined ? {} : { meta: options.meta }),
       },
     );
-    return { queue, outgoing: this.#outgoing(queue, body, options), id };
+    return { queue, outgoing: { ...this.#outgoing(queue, body, options), canonical: true }, id };
   }
 
   #outgoing(queue: string, body: Uint8Array, options: PublishRawOptions): Outgoing {
@@ -275,7 +212,7 @@ export class Publisher {
     this.#refuseDelay(queue, delayMs);
     return {
       body,
-      ...(key === undefined ? {} : { key }),
+      ...(key === undefined ? {} : { key: key instanceof Uint8Array ? copied(key) : key }),
       ...(delayMs > 0 ? { delayMs } : {}),
       ...(headers === undefined ? {} : { headers: sanitizeHeaders(headers) }),
     };
@@ -305,17 +242,21 @@ export class Publisher {
   ): Promise<readonly PublishOutcome[]> {
     let sent = false;
     try {
+      if (wait.calledOff.aborted) throw wait.notSent(queue);
       await this.#connection.ready(wait.calledOff);
       if (wait.calledOff.aborted) throw wait.notSent(queue);
       sent = true;
       const options = { signal: wait.calledOff };
-      return await wait.sending(() => this.#transport.publish(queue, messages, options), queue);
+      const answer = await wait.sending(
+        () => this.#transport.publish(queue, messages, options),
+        queue,
+      );
+      return outcomesOf(answer, messages.length, queue);
     } catch (error) {
-      const uncertain = sent && error instanceof PublishUncertainError;
-      return messages.map(() => ({
-        status: uncertain ? "uncertain" : "failed",
-        error: asPublishError(error, queue),
-      }));
+      const outcome: PublishOutcome = sent && codeOf(error) === "publish_uncertain"
+        ? { status: "uncertain", error: asError(error) }
+        : { status: "failed", error: asPublishError(error, queue) };
+      return messages.map(() => outcome);
     }
   }
 
@@ -334,27 +275,24 @@ export class Publisher {
   }
 }
 
-function unanswered(queue: string): PublishOutcome {
-  const error = new PublishUncertainError(
-    `Cannot confirm a publish to '${queue}': the transport gave no outcome`,
-  );
-  return { status: "uncertain", error };
-}
-
 function asPublishError(error: unknown, queue: string): Error {
-  if (error instanceof BabelQueueError) return error;
+  if (isA(error, BabelQueueError)) return error;
   const { message } = asError(error);
   return new BabelQueueError("publish_failed", `Cannot publish to '${queue}': ${message}`, {
     cause: error,
   });
 }
 
-function throwUnlessConfirmed(outcome: PublishOutcome | undefined, queue: string): void {
-  const { status, ...rest } = outcome ?? unanswered(queue);
-  if (status === "confirmed") return;
-  const { error } = rest as { error: Error };
+/** A copy of its own, of a subclass too whose `slice` shares the memory. */
+function copied(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}
+
+function throwUnlessConfirmed(outcome: PublishOutcome, queue: string): void {
+  if (outcome.status === "confirmed") return;
+  const { status, error } = outcome;
   if (status === "failed") throw asPublishError(error, queue);
-  if (error instanceof PublishUncertainError) throw error;
+  if (isA(error, PublishUncertainError)) throw error;
   throw new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${error.message}`, {
     cause: error,
   });

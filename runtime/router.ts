@@ -1,7 +1,7 @@
 import { isBlank } from "../core/blank.ts";
 import { BabelQueueError } from "../core/errors.ts";
 import type { Handler } from "./context.ts";
-import type { MessageDefinition } from "./message.ts";
+import { isDefinition, type MessageDefinition } from "./message.ts";
 import { checkOptions, duration, flag, integer, text } from "./option_checks.ts";
 
 /** Options of one handler. */
@@ -63,12 +63,18 @@ export class Router {
   add(
     message: string | MessageDefinition<unknown, unknown>,
     handler: Handler<unknown>,
-    options: HandleOptions,
+    given: HandleOptions,
   ): void {
     const definition = typeof message === "string" ? undefined : message;
     const urn = typeof message === "string" ? message : message?.urn;
     if (typeof urn !== "string" || isBlank(urn)) {
       throw new BabelQueueError("invalid_option", "Cannot add a handler: its URN is blank");
+    }
+    if (definition !== undefined && !isDefinition(definition)) {
+      throw new BabelQueueError(
+        "invalid_option",
+        `Cannot add a handler for '${urn}': the definition has no Standard Schema`,
+      );
     }
     if (typeof handler !== "function") {
       throw new BabelQueueError(
@@ -76,8 +82,7 @@ export class Router {
         `Cannot add a handler for '${urn}': it is no function`,
       );
     }
-    checkOptions(options, CHECKS);
-    const { queue, maxAttempts, timeoutMs, bigint = false } = options;
+    const { queue, maxAttempts, timeoutMs, bigint = false } = checkOptions(given, CHECKS);
     const routes = this.#routes.get(urn) ?? [];
     const rival = routes.find((route) =>
       route.queue === undefined || queue === undefined || route.queue === queue

@@ -114,7 +114,8 @@ export function queuesOf(
   concurrency: number,
 ): readonly (readonly [string, number])[] {
   const entries = Array.isArray(queues)
-    ? queues.map((queue: string) => [queue, concurrency] as const)
+    // Unlike `map` it gives a hole too.
+    ? Array.from(queues as readonly string[], (queue) => [queue, concurrency] as const)
     : Object.entries(queues as Readonly<Record<string, number>>);
   if (entries.length === 0) {
     throw new BabelQueueError("invalid_option", "Cannot run: option 'queues' names no queue");

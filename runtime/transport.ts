@@ -77,6 +77,8 @@ export interface Outgoing {
   readonly from?: Delivery;
   /** Native metadata exactly as it came in `from`. */
   readonly verbatim?: true;
+  /** The publisher encoded the body itself, so the members at its two ends are what it says. */
+  readonly canonical?: true;
 }
 
 /** What became of one outgoing message. `uncertain`: sent, not confirmed. */

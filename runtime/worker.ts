@@ -1,6 +1,7 @@
 import { asError } from "../core/thrown.ts";
 import { ConnectionError } from "../core/errors.ts";
-import { backOffMs, bounded } from "./_waits.ts";
+import { deliveriesOf, subscriptionOf } from "./_answers.ts";
+import { backOffMs, bounded, pause } from "./_waits.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
 import { LeaseKeeper } from "./lease.ts";
@@ -12,6 +13,12 @@ import type { Delivery, Subscription } from "./transport.ts";
 
 /** Grace of a receive beyond its own wait before its lane is taken for hung, in milliseconds. */
 const RECEIVE_GRACE_MS = 30_000;
+
+/** Shortest round of a receive that brings nothing, in milliseconds, whatever its own wait. */
+const SHORTEST_ROUND_MS = 10;
+
+/** Shorter rounds in a row that do no harm: another worker was faster, a connection ended. */
+const FREE_ROUNDS = 3;
 
 /** Longest wait for a subscribe, in milliseconds. */
 const SUBSCRIBE_PATIENCE_MS = 30_000;
@@ -60,6 +67,10 @@ export class Worker {
   #failures = 0;
   /** Back-offs under way; two lanes can fail one after the other. */
   #backOffs = 0;
+  /** Rounds in a row that were too short. */
+  #shortRounds = 0;
+  /** Pauses after them under way. */
+  #rests = 0;
   #woken = false;
   #over = false;
   #lastPollAtMs: number | null = null;
@@ -134,7 +145,7 @@ export class Worker {
       queue: this.#options.queue,
       state: this.#intake.signal.aborted
         ? "stopping"
-        : this.#backOffs > 0
+        : this.#backOffs > 0 || this.#rests > 0
         ? "backing_off"
         : this.#subscription
         ? "working"
@@ -179,7 +190,7 @@ export class Worker {
       new ConnectionError(`Cannot subscribe to '${this.queue}': no answer in time`);
     let used = true;
     return await bounded(bounds, async () => {
-      const subscription = await subscribe();
+      const subscription = subscriptionOf(await subscribe(), this.queue);
       if (!used) await subscription.close();
       return subscription;
     }, late).catch((error) => {
@@ -207,9 +218,15 @@ export class Worker {
     this.#desk.startReady();
     const intake = this.#intake.signal;
     while (!intake.aborted && this.#backOffs === 0 && this.#receives < subscription.lanes) {
+      if (this.#rests > 0) break;
       const budget = (this.#options.maxMessages ?? Infinity) - this.#taken;
       const free = Math.min(this.#desk.free, budget) - this.#promised;
       if (free <= 0) break;
+      const turn = this.#env.connection.breath.take();
+      if (turn) {
+        void turn.then(() => this.#pump());
+        break;
+      }
       // The free slots are shared among the idle lanes, so that no lane takes all of them.
       this.#receive(subscription, Math.ceil(free / (subscription.lanes - this.#receives)));
     }
@@ -235,22 +252,44 @@ export class Worker {
       ended();
       if (counted) void this.#backOff(error).then(() => this.#pump());
     };
+    const askedAtMs = clock.elapsed();
     const watchdog = deadlines.add(waitMs + RECEIVE_GRACE_MS, () => {
       failed(new ConnectionError(`Cannot receive from '${this.queue}': no answer in time`));
     });
     let answer: Promise<readonly Delivery[]>;
     try {
-      answer = subscription.receive(max, waitMs);
+      answer = Promise.resolve(subscription.receive(max, waitMs));
     } catch (error) {
       // Before the other lane is asked.
       return failed(error);
     }
-    answer.then((deliveries) => {
-      ended();
-      this.#failures = 0;
+    answer.then((given) => {
+      const { deliveries, flaw } = deliveriesOf(given, this.queue);
       this.#lastPollAtMs = clock.now();
+      if (flaw) {
+        failed(flaw);
+        if (deliveries.length === 0) return;
+      } else {
+        ended();
+        this.#failures = 0;
+        if (deliveries.length === 0) this.#rest(clock.elapsed() - askedAtMs);
+        else this.#shortRounds = 0;
+      }
       this.#take(subscription, deliveries);
     }, failed);
+  }
+
+  /** A transport that answers with nothing at once, again and again, must not keep the worker busy. */
+  #rest(tookMs: number): void {
+    const restMs = SHORTEST_ROUND_MS - tookMs;
+    if (restMs <= 0) this.#shortRounds = 0;
+    else if (++this.#shortRounds > FREE_ROUNDS) {
+      this.#rests++;
+      void pause(this.#env.clock, restMs, this.#intake.signal).then(() => {
+        this.#rests--;
+        this.#pump();
+      });
+    }
   }
 
   #take(subscription: Subscription, deliveries: readonly Delivery[]): void {
@@ -300,7 +339,7 @@ export class Worker {
       backOffMs: waitMs,
     });
     this.#backOffs++;
-    await clock.sleep(waitMs, this.#intake.signal);
+    await pause(clock, waitMs, this.#intake.signal);
     this.#backOffs--;
   }
 

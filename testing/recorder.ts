@@ -29,7 +29,8 @@ export interface Recorder {
    * The first event of a type, or the first one that a predicate accepts; among those kept so far, or
    * as soon as it comes.
    *
-   * @throws {Error} naming the events that came instead, when the time is over.
+   * @throws {Error} naming the events that came instead, when the time is over; what a predicate
+   * throws, as it is.
    */
   waitFor<Type extends EventType>(type: Type, options?: WaitForOptions): Promise<EventOf<Type>>;
   /** The first event that a predicate accepts; otherwise the same. */
@@ -83,14 +84,21 @@ export function recorder(): Recorder {
     if (found !== undefined) return found;
     const came = new AbortController();
     const watch = (event: BabelQueueEvent): void => {
-      if (found !== undefined || !accepts(event)) return;
-      found = event;
-      came.abort();
+      if (came.signal.aborted) return;
+      try {
+        if (!accepts(event)) return;
+        found = event;
+        came.abort();
+      } catch (error) {
+        // It is this caller's own, and neither the App's nor that of whoever waits for something else.
+        came.abort({ error });
+      }
     };
     watchers.add(watch);
     await systemClock.sleep(timeoutMs, came.signal);
     watchers.delete(watch);
     if (found !== undefined) return found;
+    if (came.signal.aborted) throw (came.signal.reason as { error: unknown }).error;
     const name = typeof wanted === "function" ? "the event waited for" : `an event '${wanted}'`;
     const last = events.slice(-20).map((event) => `\n  ${describeEvent(event)}`).join("");
     throw new Error(

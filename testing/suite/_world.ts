@@ -149,8 +149,13 @@ export class World {
   /** Takes that many messages off a queue, as they stand there. */
   async takeOff(queue: string, count: number): Promise<Delivery[]> {
     const { subscription, take } = await this.read(queue);
-    const taken = await take(count);
-    for (const delivery of taken) await subscription.settle(delivery, { kind: "ack" });
+    const taken: Delivery[] = [];
+    while (taken.length < count) {
+      const [delivery] = await take(1);
+      // As they come: where order is kept, the next one of an order unit comes only then.
+      await subscription.settle(delivery!, { kind: "ack" });
+      taken.push(delivery!);
+    }
     await subscription.close();
     return taken;
   }

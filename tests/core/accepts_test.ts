@@ -71,3 +71,25 @@ test("EnvelopeCodec has the members that the other SDKs have, and cannot be chan
   }
   assert(Object.isFrozen(EnvelopeCodec));
 });
+
+test("nothing makes EnvelopeCodec.urn(), accepts() and reject() throw", () => {
+  const broken = (): never => {
+    throw new Error("not for you");
+  };
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const odd = [
+    Object.defineProperty({}, "job", { get: broken }),
+    Object.defineProperty({ job: "j" }, "meta", { get: broken }),
+    { job: "j", meta: Object.defineProperty({}, "schema_version", { get: broken }) },
+    { job: "j", meta: revoked.proxy },
+    new Proxy({}, { getOwnPropertyDescriptor: broken, get: broken, has: broken }),
+    revoked.proxy,
+    { ...GOOD, data: revoked.proxy },
+  ];
+  for (const envelope of odd) {
+    assert.equal(EnvelopeCodec.accepts(envelope), false);
+    assert.equal(EnvelopeCodec.reject(envelope), "missing_urn");
+    assert.equal(typeof EnvelopeCodec.urn(envelope), "string");
+  }
+});

@@ -97,6 +97,8 @@ test("Kafka: a valid header replaces the body's count, also when it is lower", (
     [5, kafkaCounting(encoder.encode("7")), 7],
     [5, kafkaCounting(encoder.encode("7 ")), 5],
     [5, kafkaCounting(encoder.encode("\u0667")), 5],
+    [5, kafkaCounting(encoder.encode("7".padStart(64, "0"))), 7],
+    [5, kafkaCounting(encoder.encode("7".padStart(65, "0"))), 5],
     [5, kafkaCounting(new Uint8Array(100_000).fill(0x31)), 5],
   ]);
 });

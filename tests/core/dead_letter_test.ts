@@ -162,3 +162,21 @@ test("deadLetterBlock() never throws", () => {
     assert.equal(exception === null, thrown === null);
   }));
 });
+
+test("annotate() refuses what is no envelope, and describes whatever error it is given", () => {
+  for (const odd of [null, undefined, 5, "text", []]) {
+    assert.throws(() => annotate(odd as never, "failed", "shop"), { code: "invalid_envelope" });
+  }
+  const rows: readonly (readonly [error: unknown, text: string | null])[] = [
+    [null, null],
+    [undefined, null],
+    ["no stock", "no stock"],
+    [new Error("no stock"), "no stock"],
+    [{}, "[object Object]"],
+    [5n, "5"],
+  ];
+  for (const [error, text] of rows) {
+    const { dead_letter } = annotate({}, "failed", "shop", { error: error as string });
+    assert.equal(dead_letter.error, text);
+  }
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EnvelopeCodec } from "../../core/codec.ts";
 import type { EnvelopeWarning } from "../../core/envelope.ts";
+import { readEnvelope } from "../../core/reading.ts";
 import { test } from "../harness.ts";
 
 interface Decoded {
@@ -145,6 +146,31 @@ test("EnvelopeCodec.decode() gives long integers as bigint when asked to", () =>
   );
 });
 
+test("EnvelopeCodec.decode() rounds nothing where a member has a wrong type", () => {
+  const data = '"data":{"n":12345678901234567890,"list":[-9007199254740993]}';
+  const exact = { n: 12345678901234567890n, list: [-9007199254740993n] };
+  const rest = [
+    '"attempts":"3"',
+    '"trace_id":7',
+    '"meta":[]',
+    '"dead_letter":1',
+    '"meta":{"created_at":9223372036854775808}',
+  ];
+  for (const member of rest) {
+    const body = `{"job":"u",${data},${member}}`;
+    const { verdict, data: read } = readEnvelope(body, { bigint: true }).verdict();
+    assert.deepEqual([verdict, read], ["poison", exact], member);
+    for (const decode of [EnvelopeCodec.decode, EnvelopeCodec.decodeLenient]) {
+      assert.deepEqual(decode(body, { bigint: true })["data"], exact, member);
+    }
+  }
+  const list = '{"job":"u","data":[12345678901234567890,1e400]}';
+  assert.deepEqual(EnvelopeCodec.decode(list, { bigint: true })["data"], [
+    12345678901234567890n,
+    Infinity,
+  ]);
+});
+
 test("EnvelopeCodec.decode() and make() agree", () => {
   const made = EnvelopeCodec.make("urn:babel:shop:paid", { id: 7 }, {
     queue: "shop",
@@ -153,4 +179,24 @@ test("EnvelopeCodec.decode() and make() agree", () => {
   const text = EnvelopeCodec.encode(made);
   assert.deepEqual(EnvelopeCodec.decode(text), made);
   assert.equal(EnvelopeCodec.encode(EnvelopeCodec.decode(text)), text);
+});
+
+test("what is neither bytes nor a text reads as a body of nothing", () => {
+  for (const odd of [undefined, null, 5, 5n, Symbol("5"), {}, [], () => {}, new Date(0)]) {
+    const reading = readEnvelope(odd as never);
+    assert.deepEqual([reading.urn, reading.attempts, reading.metaQueue], ["", null, null]);
+    assert.equal(reading.verdict().verdict, "poison");
+    assert.deepEqual(reading.verdict().envelope(), {});
+  }
+});
+
+test("EnvelopeCodec.decodeLenient() passes on what onWarning throws", () => {
+  const wrong = new Error("the log is full");
+  const onWarning = (): never => {
+    throw wrong;
+  };
+  assert.throws(
+    () => EnvelopeCodec.decodeLenient('{"job":"u","timestamp":1}', { onWarning }),
+    (error) => error === wrong,
+  );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { EnvelopeCodec } from "../../core/codec.ts";
 import { EncodeMemo, encodeNew } from "../../core/encode.ts";
+import type { Envelope } from "../../core/envelope.ts";
 import { readEnvelope } from "../../core/reading.ts";
 import { test } from "../harness.ts";
 
@@ -183,10 +184,17 @@ test("EnvelopeCodec.encodeBytes() is encode() in UTF-8", () => {
 
 test("encodeNew() writes the bytes that make() and encode() write", () => {
   const text = fc.string({ unit: "binary", minLength: 1 });
-  const data = fc.dictionary(fc.string(), fc.jsonValue());
-  const meta = fc.option(fc.dictionary(fc.string({ minLength: 12 }), fc.jsonValue()), {
-    nil: undefined,
-  });
+  // A name like "1" stands before all others in an object of JavaScript.
+  const number = fc.nat({ max: 4_294_967_294 }).map(String);
+  const key = fc.oneof({ weight: 4, arbitrary: fc.string() }, number);
+  const data = fc.dictionary(key, fc.jsonValue());
+  const meta = fc.option(
+    fc.dictionary(
+      fc.oneof({ weight: 4, arbitrary: fc.string({ minLength: 12 }) }, number),
+      fc.jsonValue(),
+    ),
+    { nil: undefined },
+  );
   const traceId = fc.option(text, { nil: undefined });
   fc.assert(
     fc.property(text, text, data, meta, traceId, (name, queue, payload, extension, trace) => {
@@ -194,12 +202,38 @@ test("encodeNew() writes the bytes that make() and encode() write", () => {
       const options = { queue, traceId: trace, meta: extension };
       const made = EnvelopeCodec.make(urn, payload, { ...options, now: 5, newId: counter() });
       const coded = encodeNew(urn, payload, { ...options, nowMs: 5, newId: counter() });
-      assert.equal(decoder.decode(coded.body), EnvelopeCodec.encode(made));
-      assert.equal(coded.text, EnvelopeCodec.encode(made));
+      assert.equal(coded.text, inOrder(made, extension));
+      assert.equal(decoder.decode(coded.body), coded.text);
       assert.equal(coded.id, made.meta.id);
       assert.equal(coded.traceId, made.trace_id);
     }),
   );
+});
+
+/** What encode() writes, with extensions like "1" behind the core members of `meta`. */
+function inOrder(made: Envelope, extension: object | undefined): string {
+  const text = EnvelopeCodec.encode(made);
+  const numbers = Object.entries(extension ?? {}).filter(([name]) =>
+    String(Number(name) >>> 0) === name
+  )
+    .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("");
+  const core = '"created_at":5';
+  const at = text.lastIndexOf(`"meta":{${numbers}"id":`) + '"meta":{'.length;
+  if (numbers === "") return text;
+  assert.ok(at > '"meta":{'.length, text);
+  const moved = text.slice(0, at) + text.slice(at + numbers.length);
+  const end = moved.indexOf(core, at) + core.length;
+  return `${moved.slice(0, end)},${numbers.slice(0, -1)}${moved.slice(end)}`;
+}
+
+test("encodeNew() writes extensions behind the core members, whatever their names", () => {
+  const options = { queue: "q", nowMs: 5, newId: counter(), meta: { z: 0, 1: 2 } };
+  const { text } = encodeNew("u", {}, options);
+  assert.ok(text.endsWith('"created_at":5,"1":2,"z":0},"attempts":0}'), text);
+  const { meta } = options;
+  const made = EnvelopeCodec.make("u", {}, { queue: "q", now: 5, newId: counter(), meta });
+  assert.deepEqual(EnvelopeCodec.decode(text), made);
+  assert.ok(EnvelopeCodec.encode(made).includes('"meta":{"1":2,"id":'));
 });
 
 test("encodeNew() mints its own ids and is read as canonical", () => {

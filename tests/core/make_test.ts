@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { EnvelopeCodec, SCHEMA_VERSION, SOURCE_LANG } from "../../core/codec.ts";
+import { EncodeMemo, encodeNew } from "../../core/encode.ts";
 import type { PolyglotMessage } from "../../core/polyglot_message.ts";
 import { test } from "../harness.ts";
 
@@ -71,6 +72,43 @@ test("EnvelopeCodec.make() refuses an empty URN", () => {
 test("EnvelopeCodec.make() names the default queue for an empty one", () => {
   assert.equal(EnvelopeCodec.make("u", {}, { queue: "" }).meta.queue, "default");
   assert.equal(EnvelopeCodec.make("u", {}, { queue: "orders" }).meta.queue, "orders");
+});
+
+test("EnvelopeCodec.make() refuses a queue and a trace id that are no string, by name and value", () => {
+  const rows: readonly (readonly [unknown, string])[] = [
+    [5, "5"],
+    [0, "0"],
+    [7n, "7"],
+    [true, "true"],
+    [Symbol("s"), "Symbol(s)"],
+    [{}, "of type object"],
+    [() => {}, "of type function"],
+    [["q"], "an array"],
+    [Object.create(null), "of type object"],
+  ];
+  for (const name of ["queue", "traceId"] as const) {
+    for (const [value, told] of rows) {
+      const refused = {
+        code: "invalid_envelope",
+        message: `Cannot make an envelope: '${name}' is ${told}, and must be a string`,
+      };
+      const options = { [name]: value } as object;
+      assert.throws(() => EnvelopeCodec.make("u", {}, options), refused);
+      const fresh = { queue: "q", nowMs: 1, ...options };
+      assert.throws(() => encodeNew("u", {}, fresh), refused);
+      const memo = new EncodeMemo();
+      for (let round = 0; round < 2; round++) {
+        assert.throws(() => encodeNew("u", {}, { ...fresh, memo }), refused);
+      }
+    }
+  }
+  const message = { getBabelUrn: () => "u", toPayload: () => ({}), getBabelTraceId: () => 5 };
+  assert.throws(() => EnvelopeCodec.fromMessage(message as never), { code: "invalid_envelope" });
+  for (const none of [undefined, null]) {
+    const made = EnvelopeCodec.make("u", {}, { queue: none as never, traceId: none });
+    assert.equal(made.meta.queue, "default");
+    assert.match(made.trace_id, /^[0-9a-f]{8}-/);
+  }
 });
 
 test("EnvelopeCodec.make() copies the top level of data", () => {
@@ -204,4 +242,10 @@ test("EnvelopeCodec.fromMessage() asks the message", () => {
       .trace_id;
   assert.equal(traced("t1 "), "t1");
   for (const none of [null, undefined, " "]) assert.match(traced(none), UUID_V4);
+});
+
+test("EnvelopeCodec.fromMessage() refuses what is no message", () => {
+  for (const odd of [null, undefined, 5, {}, { getBabelUrn: () => "u" }]) {
+    assert.throws(() => EnvelopeCodec.fromMessage(odd as never), { code: "invalid_envelope" });
+  }
 });

@@ -57,9 +57,33 @@ test("another version of the envelope is projected as it is", () => {
   assert.equal(projectionOf(utf8.encode(other))?.schemaVersion, 2);
 });
 
-test("a body that does not decode has no projection", () => {
-  for (const text of ["", "not json", "[1]", "{}", '{"job":7}', '{"job":"u","attempts":"1"}']) {
+test("a body that does not decode has no projection, whatever its ends look like", () => {
+  const infinite = CANONICAL.replace('"id":7', '"id":1e400');
+  const broken = CANONICAL.replace('"id":7', '"id":7}');
+  for (
+    const text of [
+      "",
+      "no",
+      "[1]",
+      "{}",
+      '{"job":7}',
+      '{"job":"u","attempts":"1"}',
+      infinite,
+      broken,
+    ]
+  ) {
     assert.equal(ofText(text), null, text);
   }
   assert.equal(projectionOf(Uint8Array.of(0x7b, 0xff, 0x7d)), null);
+});
+
+test("of a member that is repeated behind data the last one is projected", () => {
+  const twice = CANONICAL.replace(',"meta":', ',"job":"urn:babel:shop:sent","meta":');
+  assert.equal(projectionOf(utf8.encode(twice))?.urn, "urn:babel:shop:sent");
+});
+
+test("of a body that the publisher encoded itself only the ends are read", () => {
+  assert.deepEqual(projectionOf(utf8.encode(CANONICAL), true), SLOTS);
+  const unread = CANONICAL.replace('"id":7', '"id":1e400');
+  assert.deepEqual(projectionOf(utf8.encode(unread), true), SLOTS);
 });

@@ -168,10 +168,11 @@ test("a number in data that is no finite double is poison with bigint too", () =
           const verdict = readEnvelope(given, { bigint: true }).verdict();
           assert.equal(verdict.verdict, "poison", body);
           assert.equal(verdict.cause, readEnvelope(given).verdict().cause);
-          // The codec is lenient about it, as without bigint: what is there is no finite number.
+          // The codec is lenient about it: what is there is no finite number, and the rest is exact.
+          const n = literal.startsWith("-") ? -Infinity : Infinity;
           assert.deepEqual(
             EnvelopeCodec.decode(given, { bigint: true })["data"],
-            EnvelopeCodec.decode(given)["data"],
+            data.startsWith('{"a"') ? { a: [12345678901234567890n, { n }] } : { n },
           );
         }
       }

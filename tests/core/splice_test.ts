@@ -205,3 +205,16 @@ test("resetForRedrive() takes the dead letter away and starts the count again", 
   assert.deepEqual(EnvelopeCodec.decode(resetForRedrive('{"job":"u"}')), { job: "u", attempts: 0 });
   assert.throws(() => resetForRedrive("not json"), { code: "invalid_envelope" });
 });
+
+test("resetForRedrive() refuses what is no record", () => {
+  for (const odd of [null, undefined, 5, [], "5"]) {
+    assert.throws(() => resetForRedrive(odd as never), { code: "invalid_envelope" });
+  }
+});
+
+test("a count that is no number is 0", () => {
+  for (const attempts of [5n, Symbol("5"), "5", null]) {
+    const edit = { attempts: attempts as unknown as number };
+    assert.equal(reemitText('{"job":"u","attempts":7}', edit), '{"job":"u","attempts":0}');
+  }
+});

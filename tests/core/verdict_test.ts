@@ -102,12 +102,17 @@ test("a canonical shape does not hide what is wrong with its fields", () => {
     canonical("{}", "1.0"),
     canonical().replace("1760000000123", "01760000000123"),
     canonical().replace("1760000000123", "1.7e12"),
+    canonical().replace("1760000000123", "9223372036854775808"),
+    canonical().replace("1760000000123", "17600000001230000000"),
+    canonical().replace("1760000000123", "1".repeat(40)),
+    canonical("{}", "9223372036854775808"),
     canonical().replace(URN, "a\u0001b"),
     canonical().replace('"shop"', '"sh\top"'),
     canonical().replace('"shop"', "null,"),
   ]);
   all("no_identity", [" ", ""].map((job) => canonical().replace(URN, job)));
   all("ok", [canonical("{}", "-0"), canonical().replace(URN, " padded")]);
+  all("ok", ["9223372036854775807", "-1"].map((at) => canonical().replace("1760000000123", at)));
   for (const trace of [" ", ""]) {
     const body = canonical().replace(/"trace_id":"[^"]*"/, `"trace_id":"${trace}"`);
     assert.deepEqual(readEnvelope(body).verdict().missing, ["trace_id"]);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ConnectionError } from "@bq/core";
+import { BabelQueueError, ConnectionError } from "@bq/core";
 import { test } from "../harness.ts";
 import { ended, gate, NOW_MS, URN, withApp } from "./_app.ts";
 import { never, ScriptedTransport } from "./_scripted.ts";
@@ -59,6 +59,26 @@ test("what the runtime has no permission for is fatal, however it is wrapped", a
     const transport = new ScriptedTransport({ open: () => Promise.reject(failure) });
     await withApp({ transport }, async ({ bq, clock, seen }) => {
       const isIt = (error: Error): boolean => error === failure || error.cause === failure;
+      await assert.rejects(ended(bq.connect(), clock), isIt);
+      await assert.rejects(ended(bq.publish(URN, {}), clock), isIt);
+      const stop = new AbortController();
+      const running = assert.rejects(bq.run({ signal: stop.signal }), isIt);
+      await clock.advance(0);
+      // A worker that tries again is called off here, and resolves.
+      stop.abort();
+      await running;
+      assert.deepEqual([transport.opens, clock.now()], [3, NOW_MS]);
+      assert.equal(seen.of("disconnected").length, 0);
+    });
+  }
+});
+
+test("a mistake in the program ends connecting and working at once, with what it is", async () => {
+  for (const code of ["invalid_option", "unsupported", "closed"] as const) {
+    const mistake = new BabelQueueError(code, "Cannot open: not this way");
+    const transport = new ScriptedTransport({ open: () => Promise.reject(mistake) });
+    await withApp({ transport }, async ({ bq, clock, seen }) => {
+      const isIt = (error: unknown): boolean => error === mistake;
       await assert.rejects(ended(bq.connect(), clock), isIt);
       await assert.rejects(ended(bq.publish(URN, {}), clock), isIt);
       const stop = new AbortController();

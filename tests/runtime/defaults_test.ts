@@ -7,7 +7,7 @@ import { documentedDefaults } from "./_documented.ts";
 import { never, ScriptedTransport } from "./_scripted.ts";
 
 const documented = new Map(
-  ["options", "router", "publisher", "run_options"].flatMap((file) => [
+  ["options", "router", "publish_options", "run_options"].flatMap((file) => [
     ...documentedDefaults(`runtime/${file}.ts`),
   ]),
 );
@@ -187,7 +187,7 @@ function notSent(member: "key" | "delayMs" | "headers", value: string): typeof B
   return {
     [`MessageOptions.${member}`]: [value, async ({ bq, transport }) => {
       await bq.publish(URN, {});
-      assert.deepEqual(Object.keys(transport.published[0]!.messages[0]!), ["body"]);
+      assert.deepEqual(Object.keys(transport.published[0]!.messages[0]!), ["body", "canonical"]);
     }],
   };
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import {
+  BabelQueue,
   defineMessage,
   InvalidPayloadError,
+  memory,
   type StandardIssue,
   type StandardResult,
   type StandardSchema,
@@ -173,4 +175,22 @@ test("a definition is handled by its URN, whoever published the message", async 
     await ended(bq.consume({ waitMs: 0 }), clock);
     assert.deepEqual(seen, [7]);
   });
+});
+
+test("a schema whose answer is none has not agreed, and its oddest path is printed", async () => {
+  const rows: readonly (readonly [answer: unknown, violation: string])[] = [
+    [null, "<root>: invalid"],
+    [undefined, "<root>: invalid"],
+    [{ issues: null }, "<root>: invalid"],
+    [{ issues: [] }, "<root>: invalid"],
+    [{ issues: [null] }, "<root>: invalid"],
+    [{ issues: [{ message: "odd", path: [null, "b", { key: "c" }] }] }, "undefined.b.c: odd"],
+  ];
+  const bq = new BabelQueue(memory());
+  for (const [answer, violation] of rows) {
+    const schema = { "~standard": { version: 1, vendor: "test", validate: () => answer } };
+    const Odd = defineMessage("urn:babel:a:odd", schema as never);
+    await assert.rejects(bq.publish(Odd, {}), { code: "invalid_payload", violation });
+  }
+  await bq.close();
 });

@@ -213,3 +213,18 @@ test("a warning about rounded integers comes once a URN", async () => {
     ]);
   });
 });
+
+test("handle() refuses a definition without a Standard Schema", () => {
+  const bq = new BabelQueue(memory());
+  const validate = () => ({ value: {} });
+  for (const schema of [undefined, null, {}, { "~standard": {} }, validate]) {
+    assert.throws(() => bq.handle({ urn: URN, schema } as never, nothing), {
+      code: "invalid_option",
+      message: `Cannot add a handler for '${URN}': the definition has no Standard Schema`,
+    });
+  }
+  bq.handle(
+    { urn: URN, schema: { "~standard": { version: 1, vendor: "own", validate } } },
+    nothing,
+  );
+});

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { ConnectionError } from "@bq/core";
 import { test } from "../harness.ts";
-import { NOW_MS, text, URN, withApp } from "./_app.ts";
-import { ScriptedTransport } from "./_scripted.ts";
+import { ended, NOW_MS, text, URN, withApp } from "./_app.ts";
+import { never, ScriptedTransport } from "./_scripted.ts";
 
 test("peek() and size() connect by themselves, and remove nothing", async () => {
   await withApp({}, async ({ bq }) => {
@@ -54,5 +54,65 @@ test("peek() and size() refuse what they cannot do, with the reason", async () =
     await bq.close();
     await assert.rejects(bq.size("shop"), { code: "closed" });
     await assert.rejects(Array.fromAsync(bq.peek("shop")), { code: "closed" });
+  });
+});
+
+/** A transport whose answers about queues never come. */
+function silent(): ScriptedTransport {
+  const transport = new ScriptedTransport();
+  return Object.assign(transport, {
+    size: () => never(),
+    peek: () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => never(), return: () => never() }),
+    }),
+  });
+}
+
+test("peek() and size() end after 30 s without an answer", async () => {
+  await withApp({ transport: silent() }, async ({ bq, clock }) => {
+    await bq.connect();
+    const message = /'shop': no answer within 30000 ms$/;
+    const looks = [bq.size("shop"), Array.fromAsync(bq.peek("shop"))].map((look) =>
+      assert.rejects(look, { code: "connection", message })
+    );
+    await clock.advance(29_999);
+    const early = await Promise.race([...looks, Promise.resolve("waiting")]);
+    assert.equal(early, "waiting");
+    await clock.advance(1);
+    await Promise.all(looks);
+  });
+});
+
+test("close() ends peek() and size()", async () => {
+  await withApp({ transport: silent() }, async ({ bq, clock }) => {
+    await bq.connect();
+    const looks = [bq.size("shop"), Array.fromAsync(bq.peek("shop"))].map((look) =>
+      assert.rejects(look, { code: "closed" })
+    );
+    await clock.advance(0);
+    await ended(bq.close(), clock);
+    await Promise.all(looks);
+    assert.equal(clock.pending, 0);
+  });
+});
+
+test("peek() ends the transport's iterator when its reader stops early", async () => {
+  const transport = new ScriptedTransport();
+  let ended = 0;
+  Object.assign(transport, {
+    async *peek() {
+      try {
+        for (;;) yield { body: new Uint8Array(), headers: {}, state: "ready" };
+      } finally {
+        ended++;
+      }
+    },
+  });
+  await withApp({ transport }, async ({ bq }) => {
+    for await (const seen of bq.peek("shop")) {
+      assert.equal(seen.state, "ready");
+      break;
+    }
+    assert.equal(ended, 1);
   });
 });

@@ -67,20 +67,72 @@ test("an incomplete message is handled, with one warning that names what is miss
   await judged({}, [`{"job":"${URN}"}`], { handled: 1, warnings: ["incomplete_envelope"] });
 });
 
-test("an incomplete message is warned about on its first delivery only, handled or not", async () => {
-  for (const handled of [[URN], []]) {
-    await withApp({ maxAttempts: 3 }, async ({ bq, clock, seen }) => {
-      for (const urn of handled) {
-        bq.handle(urn, () => {
-          throw new Error("boom");
-        });
-      }
+test("an incomplete message is warned about once at each delivery that meets a handler", async () => {
+  await withApp({ maxAttempts: 4 }, async ({ bq, clock, seen }) => {
+    bq.handle(URN, () => {
+      throw new Error("boom");
+    });
+    // It comes in with a count, as from another consumer.
+    await inject(bq, "shop", envelope({ trace_id: null, data: null, attempts: "1" }));
+    await ended(bq.consume({ maxMessages: 3, waitMs: 0 }), clock);
+    assert.equal(seen.of("retried").length, 2);
+    assert.deepEqual(
+      seen.of("warning").map(({ code, message, subject }) => [code, message, subject?.attempt]),
+      [2, 3, 4].map((n) => ["incomplete_envelope", "the message lacks trace_id, data", n]),
+    );
+  });
+});
+
+test("an incomplete message that nobody handles goes round without a warning", async () => {
+  for (const onUnknownUrn of ["release", "fail", "delete", "dead_letter"] as const) {
+    await withApp({ onUnknownUrn }, async ({ bq, clock, seen }) => {
+      bq.handle("urn:babel:other", () => {});
       await inject(bq, "shop", envelope({ trace_id: null, data: null }));
-      await ended(bq.consume({ maxMessages: 3, waitMs: 0 }), clock);
-      assert.equal(seen.of("retried").length, 2);
-      assert.deepEqual(seen.of("warning").map(({ code, message }) => [code, message]), [
-        ["incomplete_envelope", "the message lacks trace_id, data"],
-      ]);
+      await ended(bq.consume({ maxMessages: 5, waitMs: 0 }), clock);
+      if (onUnknownUrn === "release") assert.equal(seen.of("released").length, 5);
+      assert.ok(seen.of("unknownUrn").length > 0);
+      assert.deepEqual(seen.of("warning"), []);
+    });
+  }
+});
+
+test("the handler of a message without data gets null, and its meta is empty", async () => {
+  await withApp({ deadLetter: true }, async ({ bq, clock }) => {
+    const got: unknown[] = [];
+    bq.handle(URN, (data, { envelope }) => {
+      got.push([data, envelope.data, envelope.meta, envelope.attempts]);
+    });
+    for (const none of [null, "null"]) {
+      await inject(bq, "shop", envelope({ data: none, meta: none, attempts: none }));
+    }
+    await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.deepEqual(got, Array(2).fill([null, null, {}, 0]));
+  });
+});
+
+test("a body without attempts is poison where the broker's rules say so, another gap is not", async () => {
+  const rows = [
+    ["poison", null, 1],
+    ["poison", "null", 1],
+    ["poison", "0", 0],
+    ["dispatch", null, 0],
+  ] as const;
+  for (const [missingAttempts, attempts, poisoned] of rows) {
+    const transport = new ScriptedTransport({}, { policy: { missingAttempts } });
+    await withApp({ transport, deadLetter: true }, async ({ bq, clock, seen }) => {
+      let handled = 0;
+      bq.handle(URN, () => void handled++);
+      transport.put("shop", envelope({ trace_id: null, attempts }));
+      await ended(bq.consume({ waitMs: 0 }), clock);
+      assert.deepEqual([handled, seen.of("poison").length], [1 - poisoned, poisoned]);
+      const verdict = transport.settled[0]?.verdict;
+      if (poisoned === 0) return assert.equal(verdict?.kind, "ack");
+      assert.ok(verdict?.kind === "deadLetter" && verdict.reason === "poison");
+      const { dead_letter } = parsed(text(verdict.record));
+      assert.equal(
+        (dead_letter as { error: string }).error,
+        "Undecodable BabelQueue body: attempts is missing",
+      );
     });
   }
 });

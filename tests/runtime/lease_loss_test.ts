@@ -71,14 +71,15 @@ test("a lease is lost at its end when extend() never answers", async () => {
 test("extend() that fails to the end loses the lease then, not sooner", async () => {
   await onLease({}, async (bench) => {
     const { transport, clock, seen } = bench;
-    transport.script.extend = () => Promise.reject(new Error("reset by peer"));
+    const failure = new Error("reset by peer");
+    transport.script.extend = () => Promise.reject(failure);
     transport.put("shop");
     await clock.advance(9_999);
     assert.equal(seen.of("leaseLost").length, 0);
     // At most one try every 20 ms at the end, not a storm.
     assert.ok(transport.extended.length < 15, `${transport.extended.length}`);
     await clock.advance(1);
-    await lostFor(bench);
+    await lostFor(bench, failure);
   });
 });
 

@@ -93,6 +93,22 @@ test("extend() that fails is tried again while there is time, and its answer cou
   }
 });
 
+test("extend() is not tried again within 20 ms, and not at all when less is left", async () => {
+  await onLease({ leaseMs: 1_000 }, async ({ transport, clock, seen }) => {
+    const at: number[] = [];
+    transport.script.extend = () => {
+      at.push(clock.now() - NOW_MS);
+      return Promise.reject(new Error("reset by peer"));
+    };
+    transport.put("shop");
+    await clock.advance(999);
+    assert.deepEqual(at, [500, 750, 875, 938, 969, 989]);
+    assert.equal(seen.of("leaseLost").length, 0);
+    await clock.advance(1);
+    assert.deepEqual([at.length, seen.of("leaseLost").length], [6, 1]);
+  });
+});
+
 test("the lease is kept through the pause that follows a failed write", async () => {
   const transport = new ScriptedTransport({
     settle: (_, { kind }) =>

@@ -166,3 +166,69 @@ test("use() refuses what is no function", async () => {
     await bq.connect();
   });
 });
+
+test("next() that is called after its middleware ended runs no handler, and says so", async () => {
+  await withApp({ deadLetter: true }, async ({ bq, clock, seen }) => {
+    const calls: Promise<void>[] = [];
+    let handled = 0;
+    bq.use((_, next) => {
+      void clock.sleep(50).then(() => calls.push(next()));
+    });
+    bq.handle(URN, () => void handled++);
+    await bq.publish(URN, {});
+    await ended(bq.consume({ waitMs: 0 }), clock);
+    assert.deepEqual(transported(seen.events), ["handled"]);
+    await clock.advance(100);
+    await assert.rejects(calls[0]!, /^Error: next\(\) was called after its middleware had ended$/);
+    assert.equal(handled, 0);
+  });
+});
+
+test("a middleware that takes longer than the handler's time-out, or the worker's, starts no handler", async () => {
+  for (const ends of ["time-out", "force"] as const) {
+    await withApp({ deadLetter: true, maxAttempts: 1 }, async ({ bq, clock, seen }) => {
+      const force = new AbortController();
+      let handled = 0;
+      bq.use(async (_, next) => {
+        await clock.sleep(500);
+        await next();
+      });
+      bq.handle(URN, () => void handled++, ends === "time-out" ? { timeoutMs: 100 } : {});
+      await bq.publish(URN, {});
+      const running = bq.run({ forceSignal: force.signal });
+      await clock.advance(100);
+      if (ends === "force") force.abort();
+      await clock.advance(1_000);
+      assert.equal(handled, 0);
+      assert.equal(seen.of(ends === "force" ? "returned" : "deadLettered").length, 1);
+      await ended(Promise.all([bq.stop(), running]), clock);
+    });
+  }
+});
+
+test("a middleware that is added while a message is inside others waits for the next one", async () => {
+  await withApp({ deadLetter: true }, async ({ bq, clock }) => {
+    const steps: string[] = [];
+    bq.use(async (_, next) => {
+      await clock.sleep(50);
+      await next();
+    });
+    bq.handle(URN, () => void steps.push("handler"));
+    await bq.publishMany([{ message: URN, data: {} }, { message: URN, data: {} }]);
+    const working = bq.consume({ waitMs: 0 });
+    await clock.advance(10);
+    bq.use((_, next) => {
+      steps.push("added");
+      return next();
+    });
+    await ended(working, clock);
+    assert.deepEqual(steps, ["handler", "added", "handler"]);
+  });
+});
+
+/** The types of the events that tell what became of messages. */
+function transported(events: readonly { readonly type: string }[]): string[] {
+  return events.map(({ type }) => type).filter((type) =>
+    !["connected", "started", "stopped"].includes(type)
+  );
+}

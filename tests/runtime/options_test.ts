@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { BabelQueue, BabelQueueError, type BabelQueueOptions, memory } from "@bq/core";
+import { resolveOptions } from "../../runtime/options.ts";
 import { test } from "../harness.ts";
 import { URN } from "./_app.ts";
 
@@ -214,7 +215,11 @@ const SEND = [
 const RAW = [
   ["key", "a string, bytes or null", [5, {}, [1], true]],
   ["delayMs", DURATION, nonNumbers],
-  ["headers", "an object", [null, "a=b", 5]],
+  [
+    "headers",
+    "a plain object; Object.fromEntries makes one of Headers or a Map",
+    [null, "a=b", 5, ["a"], new Map([["a", "b"]]), new Headers({ a: "b" })],
+  ],
   ...SEND,
 ] as const;
 const MESSAGE = [
@@ -295,4 +300,76 @@ test("publish(), publishMany() and publishRaw() refuse options beyond their boun
     assert.deepEqual(await transport.size(queue), { ready: 0, delayed: 0, inFlight: 0 });
   }
   await bq.close();
+});
+
+test("options of a class are read once, checked and used", async () => {
+  const reads: Record<string, number> = {};
+  const read = <T>(name: string, value: T): T => {
+    reads[name] = (reads[name] ?? 0) + 1;
+    return value;
+  };
+  class Given {
+    get queue(): string {
+      return read("queue", "orders");
+    }
+    get delayMs(): number {
+      return read("delayMs", 5_000);
+    }
+  }
+  const bq = new BabelQueue(
+    memory(),
+    Object.create({ queue: "home", retry: Object.create({ baseMs: 5 }) }),
+  );
+  await bq.publish("urn:babel:a:b", {});
+  await bq.publish("urn:babel:a:b", {}, new Given());
+  assert.deepEqual(reads, { queue: 1, delayMs: 1 });
+  assert.equal((await bq.size("home")).ready, 1);
+  assert.equal((await bq.size("orders")).delayed, 1);
+  await bq.publishMany([Object.create({ message: "urn:babel:a:b", data: {}, queue: "many" })]);
+  assert.equal((await bq.size("many")).ready, 1);
+  assert.equal((await Array.fromAsync(bq.peek("home", Object.create({ max: 1 })))).length, 1);
+  await bq.close();
+  assert.equal(
+    resolveOptions(Object.create({ retry: Object.create({ baseMs: 5 }) })).retry.baseMs,
+    5,
+  );
+});
+
+test("options of a class are refused beyond their bounds", async () => {
+  const bq = new BabelQueue(memory());
+  const code = { code: "invalid_option" };
+  const loose = (options: object): never => Object.create(options) as never;
+  assert.throws(() => new BabelQueue(memory(), loose({ maxAttempts: 0 })), code);
+  assert.throws(() => new BabelQueue(memory(), { retry: loose({ baseMs: -1 }) }), code);
+  assert.throws(() => memory(loose({ leaseMs: 0 })), code);
+  assert.throws(() => bq.handle("urn:babel:a:b", () => {}, loose({ maxAttempts: 0 })), code);
+  await assert.rejects(bq.publish("urn:babel:a:b", {}, loose({ timeoutMs: -5 })), code);
+  await assert.rejects(bq.publishMany([loose({ delayMs: -5 })]), code);
+  await assert.rejects(bq.publishRaw("shop", new Uint8Array(), loose({ headers: 5 })), code);
+  await assert.rejects(bq.run(loose({ concurrency: 0 })), code);
+  await assert.rejects(bq.consume(loose({ maxMessages: 0 })), code);
+  await assert.rejects(bq.connect(loose({ signal: 5 })), code);
+  await assert.rejects(Array.fromAsync(bq.peek("shop", loose({ max: 0 }))), code);
+  await assert.rejects(bq.run({ queues: [, "shop"] as never }), code);
+  await bq.close();
+});
+
+test("headers without a prototype are plain too", async () => {
+  const bq = new BabelQueue(memory());
+  const headers = Object.assign(Object.create(null), { tenant: "7" });
+  await bq.publish("urn:babel:a:b", {}, { headers });
+  const [seen] = await Array.fromAsync(bq.peek());
+  assert.deepEqual({ ...seen!.headers }, { tenant: "7" });
+  await bq.close();
+});
+
+test("chance that is no number from 0 to 1, or throws, is 0", () => {
+  for (const drawn of [NaN, -1, 1, 7, "0.5", undefined]) {
+    assert.equal(resolveOptions({ random: () => drawn as number }).random(), 0);
+  }
+  const broken = (): number => {
+    throw new Error("no entropy");
+  };
+  assert.equal(resolveOptions({ random: broken }).random(), 0);
+  assert.equal(resolveOptions({ random: () => 0.25 }).random(), 0.25);
 });

@@ -242,3 +242,20 @@ test("no call leaves a listener on the signal it was given, or a wait behind", a
     assert.equal(clock.pending, 0);
   });
 });
+
+test("a publish whose signal is aborted already opens no connection, and says why it ended", async () => {
+  const transport = new ScriptedTransport();
+  await withApp({ transport }, async ({ bq }) => {
+    const reason = new Error("the request is gone");
+    const signal = AbortSignal.abort(reason);
+    for (
+      const publish of [
+        () => bq.publish(URN, {}, { signal }),
+        () => bq.publishRaw("shop", bytes("x"), { signal }),
+      ]
+    ) {
+      await assert.rejects(publish(), { code: "publish_failed", cause: reason });
+    }
+    assert.equal(transport.opens, 0);
+  });
+});

@@ -50,7 +50,7 @@ test("publishMany() takes each message's own options, and definitions beside URN
     const [first, second] = transport.published[0]!.messages;
     assert.deepEqual([first?.delayMs, first?.key, first?.headers?.a], [5, "k", "1"]);
     assert.equal(parsed(text(first!.body)).trace_id, "t");
-    assert.deepEqual(Object.keys(second!), ["body"]);
+    assert.deepEqual(Object.keys(second!), ["body", "canonical"]);
     const { job, data, meta } = parsed(text(second!.body));
     assert.deepEqual([job, data], ["urn:babel:orders:paid", { id: 7 }]);
     assert.deepEqual((meta as { ext: unknown }).ext, { a: 1 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type BabelQueueOptions, SettleWriteError, type Verdict } from "@bq/core";
 import { test } from "../harness.ts";
-import { type Bench, ended, envelope, gate, NOW_MS, URN, withApp } from "./_app.ts";
+import { type Bench, ended, envelope, gate, NOW_MS, text, URN, withApp } from "./_app.ts";
 import { never, type Script, type ScriptedOptions, ScriptedTransport } from "./_scripted.ts";
 
 const NONE = { handled: 0, failed: 0, retried: 0, deadLettered: 0, dropped: 0 };
@@ -96,6 +96,34 @@ test("a write that fails keeps the message in the broker's way, once", async () 
       await ended(bq.consume({ waitMs: 0 }), clock);
       assert.deepEqual(transport.verdicts, [wanted, "return"]);
       assert.deepEqual([seen.of("writeFailed").length, seen.of("settleFailed").length], [1, 1]);
+    });
+  }
+});
+
+test("a decision that cannot be made keeps the message, and is told", async () => {
+  const broken = (): never => {
+    throw new Error("no name for it");
+  };
+  const onUnknownUrn = "dead_letter" as const;
+  const rows: readonly (readonly [body: string, options: BabelQueueOptions])[] = [
+    [fails, { deadLetter: true, maxAttempts: 1 }],
+    ["[]", { deadLetter: true }],
+    [envelope({ job: '"urn:babel:unknown"' }), { onUnknownUrn }],
+  ];
+  for (const [body, options] of rows) {
+    const policy = { deadLetterQueue: broken };
+    await onScript({ policy, ...options }, async ({ bq, transport, clock, seen }) => {
+      transport.put("shop", body);
+      transport.put("shop");
+      const counts = await ended(bq.consume({ waitMs: 0 }), clock);
+      assert.deepEqual([counts.deadLettered, counts.dropped, counts.handled], [0, 0, 1]);
+      assert.equal(transport.settled.length, 2);
+      const first = transport.settled.find(({ delivery }) => text(delivery.body) === body);
+      // Whichever way it is kept: what must not happen is that it is gone.
+      assert.ok(["return", "leave", "retry"].includes(first!.verdict.kind), first!.verdict.kind);
+      const told = [...seen.of("settleFailed"), ...seen.of("writeFailed")];
+      assert.deepEqual(told.map(({ error }) => error.message), ["no name for it"]);
+      assert.equal(seen.of("dropped").length, 0);
     });
   }
 });
@@ -246,6 +274,11 @@ test("an event names the place of a dead-lettered message and why it is there", 
     const [event] = seen.of("deadLettered");
     assert.deepEqual([event?.reason, event?.deadLetterQueue], ["native", ""]);
     const [poison] = seen.of("poison");
+    assert.deepEqual(transport.settled[0]?.verdict, {
+      kind: "deadLetterNatively",
+      reason: "poison",
+      description: `Undecodable BabelQueue body: ${poison?.cause}`,
+    });
     assert.deepEqual([poison?.queue, poison?.urn, poison?.messageId], ["shop", "", ""]);
     assert.ok(poison!.cause.length > 0);
   });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
+import { Worker } from "node:worker_threads";
 import { shutdownSignal } from "@bq/core/process";
 import { child, type ChildResult, type Runtime, test } from "../harness.ts";
 
@@ -71,7 +72,7 @@ test("shutdownSignal() says so where a runtime has no process signals", () => {
     }
     assert.throws(
       shutdownSignal,
-      /^Error: Cannot listen for process signals: this runtime has none/,
+      /^Error: Cannot listen for process signals: there are none here$/,
     );
   } finally {
     for (const [name, descriptor] of hidden) {
@@ -79,3 +80,15 @@ test("shutdownSignal() says so where a runtime has no process signals", () => {
     }
   }
 });
+
+if (runtime !== "deno") {
+  test("shutdownSignal() says so in a thread, where no signal ever comes", async () => {
+    const thread = new Worker(new URL("./_signal_thread.ts", import.meta.url));
+    const said = await new Promise((resolve, reject) => {
+      thread.once("message", resolve);
+      thread.once("error", reject);
+    });
+    await thread.terminate();
+    assert.equal(said, "Error: Cannot listen for process signals: there are none here");
+  });
+}

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { BabelQueueOptions, WarningCode } from "@bq/core";
+import { BabelQueue, type BabelQueueOptions, memory, type WarningCode } from "@bq/core";
+import { fakeClock } from "@bq/core/testing";
 import { test } from "../harness.ts";
 import { ended, URN, withApp } from "./_app.ts";
 import { type ScriptedOptions, ScriptedTransport } from "./_scripted.ts";
@@ -79,4 +80,41 @@ test("every run() warns anew, a run() that is refused and consume() do not", asy
       assert.equal(count(), total);
     }
   });
+});
+
+test("a run() or a consume() from a listener of the start warnings meets a queue that is worked on", async () => {
+  for (const verb of ["run", "consume"] as const) {
+    const clock = fakeClock();
+    const again: Promise<unknown>[] = [];
+    const types: string[] = [];
+    const bq: BabelQueue = new BabelQueue(memory(), {
+      clock,
+      onEvent(event) {
+        types.push(event.type);
+        if (event.type === "warning") again.push(bq[verb]());
+      },
+    });
+    bq.handle(URN, () => {});
+    const running = bq.run();
+    await assert.rejects(again[0]!, { code: "invalid_option", message: /is worked on already$/ });
+    assert.equal(bq.health().queues.length, 1);
+    await ended(Promise.all([bq.close(), running]), clock);
+    assert.deepEqual(types.filter((type) => type === "started"), ["started"]);
+  }
+});
+
+test("a stop() or a close() from a listener of the start warnings ends the run", async () => {
+  for (const verb of ["stop", "close"] as const) {
+    const clock = fakeClock();
+    const bq: BabelQueue = new BabelQueue(memory(), {
+      clock,
+      onEvent(event) {
+        if (event.type === "warning") void bq[verb]();
+      },
+    });
+    bq.handle(URN, () => {});
+    await ended(bq.run(), clock);
+    await ended(bq.close(), clock);
+    assert.deepEqual(bq.health().queues, []);
+  }
 });

@@ -18,6 +18,22 @@ test("stop() before any use, and again, is no error, and work may follow", async
   });
 });
 
+test("stop() is not remembered: a run() that begins after it works until it is stopped itself", async () => {
+  await withApp({}, async ({ bq, clock, seen }) => {
+    let handled = 0;
+    bq.handle(URN, () => void handled++);
+    for (let round = 1; round <= 2; round++) {
+      await bq.stop();
+      const running = bq.run();
+      await bq.publish(URN, {});
+      await clock.advance(60_000);
+      assert.deepEqual([handled, bq.health().state], [round, "working"]);
+      await ended(Promise.all([bq.stop(), running]), clock);
+    }
+    assert.equal(seen.of("stopped").length, 2);
+  });
+});
+
 test("stop() lets handlers finish, settles what they did, and takes nothing more", async () => {
   await withApp({ concurrency: 3 }, async ({ bq, transport, clock, seen }) => {
     const signals: AbortSignal[] = [];

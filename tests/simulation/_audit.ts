@@ -47,11 +47,13 @@ export function atRest(process: Process): void {
 }
 
 /** Where slots are free and nothing is in the way, the worker has asked for messages. */
-function asksForMessages({ name, options, transport, world }: Process, health: QueueHealth): void {
+function asksForMessages(process: Process, health: QueueHealth): void {
+  const { name, options, transport, world, clock } = process;
   const { queue, inFlight, settling } = health;
   const { concurrency = 1, prefetch = concurrency } = options;
   const free = Math.min(concurrency, concurrency + prefetch - settling) - inFlight;
-  if (free <= 0) return;
+  // It may wait for the event loop to turn first.
+  if (free <= 0 || clock.yielding) return;
   const asked = transport.subscriptions.some((subscription) =>
     subscription.queue === queue && subscription.endedAtMs === Infinity &&
     [...subscription.receives].some((receive) => receive.ageMs < PATIENCE_MS + TIMER_MS)

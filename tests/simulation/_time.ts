@@ -114,6 +114,7 @@ export class Time {
 export class ProcessClock implements Clock {
   readonly #time: Time;
   readonly #sleeps: Set<Entry> = new Set();
+  #yields = 0;
   readonly #lag: () => number;
   #offsetMs: number;
   #frozen = false;
@@ -130,6 +131,11 @@ export class ProcessClock implements Clock {
     return this.#sleeps.size;
   }
 
+  /** Whether something waits for the next turn of the event loop, which may be late. */
+  get yielding(): boolean {
+    return this.#yields > 0;
+  }
+
   now(): number {
     return EPOCH_MS + this.#time.nowMs + this.#offsetMs;
   }
@@ -143,7 +149,9 @@ export class ProcessClock implements Clock {
       if (this.#frozen) return;
       if (signal?.aborted) return resolve();
       const entry = this.#time.at(Math.max(0, ms) + this.#lag(), () => end());
+      if (ms <= 0) this.#yields++;
       const end = (): void => {
+        if (ms <= 0) this.#yields--;
         this.#time.cancel(entry);
         this.#sleeps.delete(entry);
         signal?.removeEventListener("abort", end);

@@ -33,3 +33,16 @@ test("inject() throws what the transport refuses", async () => {
   transport.publish = () => Promise.resolve([]);
   await assert.rejects(inject(transport, "shop", "body"), /no outcome/);
 });
+
+test("inject() leaves the headers that it is given to their owner", async () => {
+  const transport = memory();
+  const bq = new BabelQueue(transport);
+  await bq.connect();
+  const headers: Record<string, string> = { tenant: "7" };
+  await inject(transport, "shop", "{}", { headers });
+  headers["tenant"] = "8";
+  headers["more"] = "9";
+  const [seen] = await Array.fromAsync(transport.peek("shop"));
+  assert.deepEqual({ ...seen!.headers }, { tenant: "7" });
+  await bq.close();
+});

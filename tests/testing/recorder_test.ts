@@ -35,3 +35,16 @@ test("recorder().waitFor() gives up with the names of what came instead", async 
     /Cannot see an event 'handled' within 1 ms; of 1 events the last ones:\s+BabelQueue connected/,
   );
 });
+
+test("recorder().waitFor() passes on what its predicate throws, and the others wait on", async () => {
+  const seen = recorder();
+  const wrong = new TypeError("no error in this event");
+  const broken = seen.waitFor(() => {
+    throw wrong;
+  });
+  const other = seen.waitFor("connected");
+  seen(connected);
+  assert.equal(await other, connected);
+  await assert.rejects(broken, (error) => error === wrong);
+  assert.deepEqual(seen.events, [connected]);
+});

@@ -183,30 +183,6 @@ test("memory: after the end of intake nothing is taken, and settle and extend st
   assert.deepEqual(await transport.size(QUEUE), { ready: 1, delayed: 0, inFlight: 0 });
 });
 
-test("memory: receives that never wait let timers and signals run", async () => {
-  const { put, subscribe } = await seam({}, {
-    ...fakeClock(),
-    // Each look at the clock takes a millisecond, as work does.
-    elapsed: (() => {
-      let nowMs = 0;
-      return () => nowMs++;
-    })(),
-    sleep: () => new Promise((resolve) => setTimeout(resolve, 0)),
-  });
-  const subscription = await subscribe();
-  let ran = false;
-  const timer = setTimeout(() => ran = true, 0);
-  let receives = 0;
-  for (; !ran && receives < 1_000_000; receives++) {
-    await put(["message"]);
-    for (const delivery of await subscription.receive(1, 0)) {
-      await subscription.settle(delivery, { kind: "ack" });
-    }
-  }
-  clearTimeout(timer);
-  assert.equal(ran, true);
-});
-
 test("memory: a snapshot ends with what was there, whatever comes back meanwhile", async () => {
   const { put, subscribe, transport } = await seam();
   await put(["a", "b"]);

@@ -70,3 +70,41 @@ test("memory: a publish whose signal is aborted rejects and stores nothing", asy
   );
   assert.equal((await transport.size(QUEUE)).ready, 0);
 });
+
+test("memory: a queue that is empty and that nobody works on is forgotten", async () => {
+  const store = new MemoryStore();
+  const { transport, put, subscribe } = await seam({ store });
+  assert.deepEqual(await transport.size(QUEUE), { ready: 0, delayed: 0, inFlight: 0 });
+  assert.deepEqual(await Array.fromAsync(transport.peek(QUEUE)), []);
+  assert.equal(store.find(QUEUE), undefined);
+  await put(["a", "b"]);
+  const [first, second] = [await subscribe(), await subscribe()];
+  const [a] = await receive(first, ["a"], 1);
+  const [b] = await receive(second, ["b"], 1);
+  await first.settle(a!, { kind: "ack" });
+  await second.settle(b!, { kind: "return" });
+  await first.close();
+  await first.close();
+  assert.notEqual(store.find(QUEUE), undefined);
+  await second.close();
+  // What was given back keeps it.
+  assert.equal((await transport.size(QUEUE)).ready, 1);
+  const third = await subscribe();
+  const [again] = await receive(third, ["b"], 1);
+  await third.settle(again!, { kind: "ack" });
+  assert.notEqual(store.find(QUEUE), undefined);
+  await third.close();
+  assert.equal(store.find(QUEUE), undefined);
+});
+
+test("memory: a queue with a delayed message, or with a receive that waits, is kept", async () => {
+  const store = new MemoryStore();
+  const { put, subscribe, clock } = await seam({ store });
+  const waiting = await subscribe();
+  const receiving = waiting.receive(1, 60_000);
+  await (await subscribe()).close();
+  await put(["later"], { delayMs: 1_000 });
+  await (await subscribe()).close();
+  await clock.advance(1_000);
+  assert.deepEqual((await receiving).map(text), ["later"]);
+});

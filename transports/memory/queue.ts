@@ -35,7 +35,16 @@ export class MemoryQueue {
   readonly #delayed: Heap<StoredMessage> = new Heap();
   readonly #leased: Heap<StoredMessage> = new Heap();
   readonly #waiters: Set<Waiter> = new Set();
+  /** How many subscriptions there are. */
+  subscribers = 0;
   #nextOrder = 0;
+
+  /** Whether there is no message and nobody who would get one. */
+  get unused(): boolean {
+    const messages = this.#returned.size + this.#ready.size + this.#delayed.size +
+      this.#leased.size;
+    return this.subscribers === 0 && messages === 0;
+  }
 
   /** The order that the next message gets; everything that waits now has a smaller one. */
   get nextOrder(): number {
@@ -149,7 +158,7 @@ export class MemoryQueue {
     const seen: Peeked[] = [];
     const look = (state: Peeked["state"], messages: readonly StoredMessage[]): void => {
       for (const { body, headers } of messages.slice(0, max - seen.length)) {
-        seen.push({ body: body.slice(), headers, state });
+        seen.push({ body: new Uint8Array(body), headers, state });
       }
     };
     look("ready", sorted(this.#returned));

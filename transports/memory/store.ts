@@ -28,6 +28,15 @@ export class MemoryStore {
   readonly #queues: Map<string, MemoryQueue> = new Map();
 
   /**
+   * The queue of that name, if there is one; who only looks makes none.
+   *
+   * @internal
+   */
+  find(name: string): MemoryQueue | undefined {
+    return this.#queues.get(name);
+  }
+
+  /**
    * The queue of that name, made on first use.
    *
    * @internal
@@ -36,5 +45,14 @@ export class MemoryStore {
     let queue = this.#queues.get(name);
     if (queue === undefined) this.#queues.set(name, queue = new MemoryQueue());
     return queue;
+  }
+
+  /**
+   * Forgets the queue of that name when it is empty and nobody subscribes to it: names may be used once.
+   *
+   * @internal
+   */
+  tidy(name: string): void {
+    if (this.#queues.get(name)?.unused) this.#queues.delete(name);
   }
 }

@@ -10,9 +10,6 @@ import type {
 import type { MemoryQueue, StoredMessage, Waiter } from "./queue.ts";
 import type { MemoryStore } from "./store.ts";
 
-/** Longest time that receives which never wait may keep timers and signals from running, in milliseconds. */
-const BREATH_MS = 15;
-
 /** What a subscription works with. */
 export interface SubscriptionSetup {
   /** Where the queues are. */
@@ -41,15 +38,14 @@ export class MemorySubscription implements Subscription {
   readonly #before: number;
   /** Deliveries left of a snapshot: a message given back must not make it endless. */
   #left: number;
-  #breathedMs: number;
   #closed = false;
 
   /** @param setup What it works with. */
   constructor(setup: SubscriptionSetup) {
     this.#setup = setup;
     this.#queue = setup.store.queue(setup.name);
+    this.#queue.subscribers++;
     const nowMs = setup.context.clock.elapsed();
-    this.#breathedMs = nowMs;
     const snapshot = setup.options.snapshot ?? false;
     this.#left = snapshot ? this.#queue.size(nowMs).ready : Infinity;
     this.#before = snapshot ? this.#queue.nextOrder : Infinity;
@@ -58,7 +54,6 @@ export class MemorySubscription implements Subscription {
   async receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
     this.#assertOpen("receive");
     const { clock } = this.#setup.context;
-    if (clock.elapsed() - this.#breathedMs >= BREATH_MS) await this.#breathe();
     const endMs = clock.elapsed() + waitMs;
     while (!this.#closed && !this.#setup.options.intake.aborted) {
       const nowMs = clock.elapsed();
@@ -130,6 +125,8 @@ export class MemorySubscription implements Subscription {
     for (const waiter of this.#waiting) waiter.wake();
     // Nobody can settle these any more: another worker gets them now, not when the lease ends.
     for (const message of this.#queue.heldBy(this)) this.#queue.giveBack(message);
+    this.#queue.subscribers--;
+    this.#setup.store.tidy(this.#setup.name);
     this.#setup.onClose(this);
   }
 
@@ -173,13 +170,6 @@ export class MemorySubscription implements Subscription {
       this.#waiting.delete(waiter);
       intake.removeEventListener("abort", wake);
     }
-  }
-
-  /** A queue that is never empty would keep the event loop in promise jobs for ever. */
-  async #breathe(): Promise<void> {
-    const { clock } = this.#setup.context;
-    await clock.sleep(0);
-    this.#breathedMs = clock.elapsed();
   }
 
   #assertOpen(verb: string): void {

@@ -1,4 +1,5 @@
 import { BabelQueueError } from "../../core/errors.ts";
+import type { HeaderCarrier } from "../../core/headers.ts";
 import { checkOptions, duration } from "../../runtime/option_checks.ts";
 import { outgoingHeaders } from "../../runtime/outgoing.ts";
 import type { SettlementPolicy } from "../../runtime/policy.ts";
@@ -57,7 +58,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   size: true,
 });
 
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
+const NO_HEADERS: HeaderCarrier = Object.freeze(Object.create(null));
 
 /**
  * A transport that keeps its queues in this process: for tests, for local work, and for hand-overs
@@ -84,8 +85,16 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create
  * ```
  */
 export function memory(options: MemoryOptions = {}): MemoryTransport {
-  checkOptions(options, { leaseMs: duration(1), store: checkStore });
-  return new InMemory(options.leaseMs ?? 30_000, options.store ?? new MemoryStore());
+  const { leaseMs = 30_000, store = new MemoryStore() } = checkOptions(options, {
+    leaseMs: duration(1),
+    store: checkStore,
+  });
+  return new InMemory(leaseMs, store);
+}
+
+function frozenCopy(headers: HeaderCarrier | undefined): HeaderCarrier {
+  if (headers === undefined) return NO_HEADERS;
+  return Object.freeze(Object.assign(Object.create(null), headers));
 }
 
 function checkStore(name: string, value: unknown): void {
@@ -140,8 +149,8 @@ class InMemory implements MemoryTransport {
       target.put(
         {
           // A copy: what the caller does with its bytes later must not reach a consumer.
-          body: body.slice(),
-          headers: Object.freeze(outgoingHeaders(message) ?? NO_HEADERS),
+          body: new Uint8Array(body),
+          headers: frozenCopy(outgoingHeaders(message)),
           beside: verbatim ? from?.counting.beside : undefined,
         },
         nowMs,
@@ -168,13 +177,13 @@ class InMemory implements MemoryTransport {
 
   async *peek(queue: string, options: PeekOptions = {}): AsyncIterable<Peeked> {
     const { clock } = this.#open(`peek at '${queue}'`);
-    yield* this.#store.queue(queue).peek(clock.elapsed(), options.max ?? 100);
+    yield* this.#store.find(queue)?.peek(clock.elapsed(), options.max ?? 100) ?? [];
   }
 
   // deno-lint-ignore require-await
   async size(queue: string): Promise<QueueSize> {
     const { clock } = this.#open(`count '${queue}'`);
-    return this.#store.queue(queue).size(clock.elapsed());
+    return this.#store.find(queue)?.size(clock.elapsed()) ?? { ready: 0, delayed: 0, inFlight: 0 };
   }
 
   async close(): Promise<void> {

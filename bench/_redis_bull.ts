@@ -1,30 +1,46 @@
 /** The worker that a user would pick instead. */
 
 import { Queue, Worker } from "bullmq";
-import { countdown, dataOf, inFlight, pages, type Peer, pickUp } from "./_redis_load.ts";
+import { countdown, dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_redis_load.ts";
 
 const DATA: object = dataOf(0);
 
-/** BullMQ. */
-export const bullmq: Peer = async (load) => {
-  const { port, count, concurrency, pad } = load;
-  const { queue, connection } = bull(port);
-  const { done, tick } = countdown(count);
-  const data = dataOf(pad);
+/** Fills a queue. */
+export async function fillBull(name: string, load: Load): Promise<void> {
+  const { queue } = bull(load.port, name);
+  const data = dataOf(load.pad);
   for (const length of pages(load)) {
     await queue.addBulk(Array.from({ length }, () => ({ name: "order", data })));
   }
-  const start = performance.now();
-  const worker = new Worker(queue.name, () => Promise.resolve(tick()), {
+  await queue.close();
+}
+
+/** Works a queue off; its time, in milliseconds. */
+export async function drainBull(name: string, load: Load): Promise<number> {
+  const { port, count, concurrency } = load;
+  const { queue, connection } = bull(port, name);
+  const { done, tick } = countdown(count);
+  const worker = new Worker(name, () => Promise.resolve(tick()), {
     connection: { ...connection, maxRetriesPerRequest: null },
     concurrency,
+    autorun: false,
   });
+  await worker.waitUntilReady();
+  const start = performance.now();
+  void worker.run();
   await done;
   const took = performance.now() - start;
   await worker.close();
   await queue.obliterate({ force: true });
   await queue.close();
-  return count / took * 1_000;
+  return took;
+}
+
+/** BullMQ; messages a second. */
+export const bullmq: Peer = async (load) => {
+  const name = `bull-${crypto.randomUUID()}`;
+  await fillBull(name, load);
+  return load.count / await drainBull(name, load) * 1_000;
 };
 
 /** `add` with so many in flight; messages a second. */
@@ -68,9 +84,11 @@ export async function pickUpBull(port: number, times: number): Promise<number> {
   return median;
 }
 
-function bull(port: number): { queue: Queue; connection: { host: string; port: number } } {
+function bull(
+  port: number,
+  name: string = `bull-${crypto.randomUUID()}`,
+): { queue: Queue; connection: { host: string; port: number } } {
   const connection = { host: "127.0.0.1", port };
-  const name = `bull-${crypto.randomUUID()}`;
   const defaultJobOptions = { removeOnComplete: true, removeOnFail: true };
   return { queue: new Queue(name, { connection, defaultJobOptions }), connection };
 }

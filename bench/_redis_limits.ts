@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { zsetKeys } from "@bq/redis";
+import { type ZsetKeys, zsetKeys } from "@bq/redis";
 import { RespClient } from "../tests/brokers/mod.ts";
 import type { Script } from "../transports/redis/_script.ts";
 import { ZSET_WORK } from "../transports/redis/_lua_zset.ts";
@@ -19,23 +19,27 @@ export interface Reserve {
   readonly pad: number;
 }
 
-const KEYS = zsetKeys("limit", "bench:");
-const NAMES = [KEYS.ready, KEYS.reserved, KEYS.notify, KEYS.delayed];
+/** The keys that the limits are measured on. */
+export const KEYS: ZsetKeys = zsetKeys("limit", "bench:");
+/** As the script takes them. */
+export const NAMES: readonly string[] = [KEYS.ready, KEYS.reserved, KEYS.notify, KEYS.delayed];
 const NOW = "1760000000";
 
-function argumentsOf({ mode, batch }: Reserve): string[] {
+/** Keys and arguments of a call that settles nothing. */
+export function argumentsOf({ mode, batch }: Reserve): string[] {
   return [...NAMES, String(batch), NOW, "1760000090", "-1", "1", "262144", mode, "", ""];
 }
 
 /** A body a message; no two are alike. */
-function bodyOf(data: string, at: number): string {
+export function bodyOf(data: string, at: number): string {
   const id = String(at).padStart(12, "0");
   return `{"job":"urn:babel:orders:created","trace_id":"7b3f9c2a-e41d-4f88-9b2a-${id}",` +
     `"data":${data},"meta":{"id":"f1e2d3c4-b5a6-4789-90ab-${id}",` +
     `"queue":"orders","lang":"node","schema_version":1,"created_at":1749132727000},"attempts":0}`;
 }
 
-async function fill(client: RespClient, count: number, pad: number): Promise<void> {
+/** Fills the ready list. */
+export async function fill(client: RespClient, count: number, pad: number): Promise<void> {
   await client.call("DEL", ...NAMES);
   const data = JSON.stringify(dataOf(pad));
   const page = Math.max(1, Math.min(1_000, Math.floor(1_000_000 / (pad + 300))));

@@ -1,4 +1,7 @@
-/** Memory of a process that has worked off a queue. As a program: `<peer> <port> <count>`. */
+/**
+ * Memory of a process that has worked off a queue, which another one has filled. As a program:
+ * `fill|work <peer> <port> <count> <queue>`.
+ */
 
 import { execFile } from "node:child_process";
 import process from "node:process";
@@ -8,26 +11,30 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const SELF = fileURLToPath(import.meta.url);
 
-/** Resident bytes of a fresh process after `count` messages. */
-export async function peakMemory(
+/** Resident bytes of a fresh worker after `count` messages. */
+export async function memoryAfter(
   peer: "bullmq" | "zset",
   port: number,
   count: number,
 ): Promise<number> {
   const globals = globalThis as { Deno?: unknown };
   const args = globals.Deno ? ["run", "-A", "--no-check", SELF] : [SELF];
-  const { stdout } = await run(process.execPath, [...args, peer, String(port), String(count)]);
+  const about = [peer, String(port), String(count), `m-${crypto.randomUUID()}`];
+  await run(process.execPath, [...args, "fill", ...about]);
+  const { stdout } = await run(process.execPath, [...args, "work", ...about]);
   return Number(stdout.trim().split("\n").at(-1));
 }
 
-const [program, peer, port, count] = process.argv.slice(1);
-if (
-  program !== undefined && peer !== undefined && SELF.endsWith("_redis_memory.ts") &&
-  program.endsWith("_redis_memory.ts")
-) {
+const [program, verb, peer, port, count, queue = ""] = process.argv.slice(1);
+if (program?.endsWith("_redis_memory.ts") && verb !== undefined) {
   const load = { port: Number(port), count: Number(count), concurrency: 50, pad: 0 };
-  if (peer === "zset") await (await import("./_redis_ours.ts")).ours({ layout: "zset" })(load);
-  else await (await import("./_redis_bull.ts")).bullmq(load);
+  if (peer === "zset") {
+    const { drainOurs, fillOurs } = await import("./_redis_ours.ts");
+    await (verb === "fill" ? fillOurs : drainOurs)(queue, load, { layout: "zset" });
+  } else {
+    const { drainBull, fillBull } = await import("./_redis_bull.ts");
+    await (verb === "fill" ? fillBull : drainBull)(queue, load);
+  }
   console.log(process.memoryUsage().rss);
   process.exit(0);
 }

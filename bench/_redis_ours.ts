@@ -2,7 +2,7 @@
 
 import { BabelQueue } from "@bq/core";
 import { redis, type RedisOptions } from "@bq/redis";
-import { countdown, dataOf, inFlight, pages, type Peer, pickUp } from "./_redis_load.ts";
+import { countdown, dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_redis_load.ts";
 
 const URN = "urn:babel:orders:created";
 const DATA: object = dataOf(0);
@@ -11,28 +11,41 @@ function url(port: number): string {
   return `redis://127.0.0.1:${port}/0`;
 }
 
-/** The whole worker of this library: decode, handler, settle, events. */
+/** Fills a queue. */
+export async function fillOurs(queue: string, load: Load, options: RedisOptions): Promise<void> {
+  const bq = new BabelQueue(redis({ url: url(load.port), ...options }), { queue });
+  const data = dataOf(load.pad);
+  for (const length of pages(load)) {
+    await bq.publishMany(Array.from({ length }, () => ({ message: URN, data })));
+  }
+  await bq.close();
+}
+
+/** Works a queue off with the whole worker: decode, handler, settle, events. Its time, in milliseconds. */
+export async function drainOurs(queue: string, load: Load, options: RedisOptions): Promise<number> {
+  const { port, count, concurrency } = load;
+  const transport = redis({ url: url(port), ...options });
+  const bq = new BabelQueue(transport, { queue, deadLetter: true, onEvent: () => {} });
+  const { done, tick } = countdown(count);
+  bq.handle(URN, tick);
+  await bq.connect();
+  const stop = new AbortController();
+  const start = performance.now();
+  const run = bq.run({ concurrency, signal: stop.signal });
+  await done;
+  const took = performance.now() - start;
+  stop.abort();
+  await run;
+  await bq.close();
+  return took;
+}
+
+/** Messages a second. */
 export function ours(options: RedisOptions): Peer {
   return async (load) => {
-    const { port, count, concurrency, pad } = load;
     const queue = `b-${crypto.randomUUID()}`;
-    const transport = redis({ url: url(port), ...options });
-    const bq = new BabelQueue(transport, { queue, deadLetter: true, onEvent: () => {} });
-    const { done, tick } = countdown(count);
-    bq.handle(URN, tick);
-    const data = dataOf(pad);
-    for (const length of pages(load)) {
-      await bq.publishMany(Array.from({ length }, () => ({ message: URN, data })));
-    }
-    const stop = new AbortController();
-    const start = performance.now();
-    const run = bq.run({ concurrency, signal: stop.signal });
-    await done;
-    const took = performance.now() - start;
-    stop.abort();
-    await run;
-    await bq.close();
-    return count / took * 1_000;
+    await fillOurs(queue, load, options);
+    return load.count / await drainOurs(queue, load, options) * 1_000;
   };
 }
 

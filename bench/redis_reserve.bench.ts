@@ -13,10 +13,11 @@ import process from "node:process";
 import { startProxy, startRedis } from "../tests/brokers/mod.ts";
 import { report, runtime } from "./_measure.ts";
 import { benchmarkRate, serverTime } from "./_redis_limits.ts";
+import { bareLoop, barePickUp, barePush, serverLimit } from "./_redis_bare.ts";
 import { bullmq, pickUpBull, publishBull, publishManyBull } from "./_redis_bull.ts";
 import { type Load, median, type Peer } from "./_redis_load.ts";
 import { ours, pickUpOurs, publishManyOurs, publishOurs } from "./_redis_ours.ts";
-import { peakMemory } from "./_redis_memory.ts";
+import { memoryAfter } from "./_redis_memory.ts";
 
 const ROUNDS = Number(process.env["BQ_BENCH_ROUNDS"] ?? 3);
 const JOBS = Number(process.env["BQ_BENCH_JOBS"] ?? 20_000);
@@ -32,16 +33,19 @@ const load = (concurrency: number, pad = 0, count = JOBS): Load => ({
   count: Math.max(100, Math.min(count, Math.floor(count * 4_000 / (pad + 4_000)))),
 });
 
-/** The ratio of two measurements that are taken in turn; the median of the rounds. */
+/**
+ * The ratio of two measurements that are taken in turn; the median of the rounds. Both are run once
+ * before that, since a compiler needs some thousand messages of either to have seen them.
+ */
 async function ratioOf(
   own: () => Promise<number>,
   base: () => Promise<number | null>,
 ): Promise<number | null> {
   const ratios: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round <= ROUNDS; round++) {
     const [first, second] = [await base(), await own()];
     if (first === null) return null;
-    ratios.push(second / first);
+    if (round > 0) ratios.push(second / first);
   }
   return median(ratios);
 }
@@ -96,6 +100,14 @@ for (
 const zset = ours({ layout: "zset" });
 const legacy = ours({ layout: "legacy" });
 const one = load(1, 0, JOBS / 4);
+// Lines without a goal say what the client and the server allow: the next line cannot be above it.
+await line(
+  "the bare client's loop, one by one / BullMQ",
+  "0.3 KB",
+  undefined,
+  () => bareLoop(port, one.count),
+  () => bullmq(one),
+);
 await race("zset, 1 handler / BullMQ", "0.3 KB", 2.0, zset, one);
 await race("legacy, 1 handler / BullMQ", "0.3 KB", 2.0, legacy, one);
 for (const batchSize of [1, 16, 64]) {
@@ -121,6 +133,14 @@ await line(
   () => bullmq(load(50)),
 );
 
+await line(
+  "what the server's own time allows / BullMQ with 50",
+  "0.3 KB",
+  undefined,
+  () => serverLimit(port, JOBS),
+  () => bullmq(load(50)),
+);
+
 const single = { mode: "splice", batch: 1, pad: 0 } as const;
 await line(
   "zset, 50 handlers / the script in C, -c1 -P64",
@@ -141,6 +161,13 @@ const proxy = await startProxy(port);
 proxy.delay(1, 1);
 const far = { ...one, port: proxy.port, count: Math.min(1_000, one.count) };
 await race("zset, 1 handler, 2 ms away / BullMQ", "0.3 KB", 1.1, zset, far);
+await line(
+  "the bare client's loop, 2 ms away / BullMQ",
+  "0.3 KB",
+  undefined,
+  () => bareLoop(far.port, far.count),
+  () => bullmq(far),
+);
 await proxy.close();
 
 for (const layout of ["zset", "legacy"] as const) {
@@ -160,7 +187,22 @@ for (const layout of ["zset", "legacy"] as const) {
   );
 }
 
+await line(
+  "ready bytes pushed by 100 / BullMQ addBulk",
+  "0.3 KB",
+  undefined,
+  () => barePush(port, 5 * JOBS),
+  () => publishManyBull(port, JOBS),
+);
+
 // Of times the smaller one is the better one: 1 / 0.75.
+await line(
+  "BullMQ's idle pick-up, p50 / the bare client's",
+  "0.3 KB",
+  undefined,
+  () => pickUpBull(port, 200),
+  () => barePickUp(port, 200),
+);
 await line(
   "BullMQ's idle pick-up, p50 / zset's",
   "0.3 KB",
@@ -172,8 +214,8 @@ await line(
   "BullMQ's memory after the work / zset's",
   "0.3 KB",
   1 / 0.8,
-  () => peakMemory("bullmq", port, 5 * JOBS),
-  () => peakMemory("zset", port, 5 * JOBS),
+  () => memoryAfter("bullmq", port, 5 * JOBS),
+  () => memoryAfter("zset", port, 5 * JOBS),
 );
 await broker.stop();
 process.exit(0);

@@ -5,6 +5,7 @@
  */
 
 import { environment } from "../harness.ts";
+import type { Certificates } from "./_certificates.ts";
 import { absent, foreignBroker, type RunningBroker } from "./broker.ts";
 import { formCluster } from "./_redis_cluster.ts";
 import { type RedisKind, redisProgram } from "./_redis_program.ts";
@@ -45,13 +46,33 @@ export interface RedisOptions {
    * @default {false}
    */
   readonly own?: boolean;
+  /**
+   * Listens with TLS as well, {@linkcode TLS_OFFSET} ports above its own. A broker of the environment
+   * is not used then.
+   *
+   * @default {undefined}
+   */
+  readonly tls?: Certificates;
 }
 
 /** A server may take this long for an answer before it is asked anew, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 1_000;
 /** From a node's port to its port for the other nodes. */
 const BUS_OFFSET = 10_000;
+/** From a server's port to the one on which it speaks TLS, where it does. */
+export const TLS_OFFSET = 10_000;
 const CLUSTER_NODES = 3;
+
+/** Lays the certificates into the server's folder and becomes the server. */
+const WITH_FILES = `
+printf %s "$1" >ca.pem && printf %s "$2" >cert.pem && printf %s "$3" >key.pem || exit 1
+shift 3
+exec "$@"
+`;
+const TLS_FILES: readonly string[] = [
+  ...["--tls-ca-cert-file", "ca.pem", "--tls-cert-file", "cert.pem", "--tls-key-file", "key.pem"],
+  ...["--tls-auth-clients", "no"],
+];
 
 function variableOf({ kind = "redis", cluster = false }: RedisOptions): string {
   if (cluster) return kind === "redis" ? "BQ_TEST_REDIS_CLUSTER_URL" : "BQ_TEST_VALKEY_CLUSTER_URL";
@@ -60,7 +81,8 @@ function variableOf({ kind = "redis", cluster = false }: RedisOptions): string {
 
 /** The broker that the environment names, if it may serve. */
 function named(options: RedisOptions): RunningBroker | undefined {
-  if (options.conf !== undefined || options.persistent || options.own) return undefined;
+  const { conf, persistent, own, tls } = options;
+  if (conf !== undefined || persistent || own || tls !== undefined) return undefined;
   const variable = variableOf(options);
   const url = environment(variable);
   return url === undefined || url === "" ? undefined : foreignBroker(url, variable);
@@ -140,19 +162,21 @@ function running(
 }
 
 function recipeOf(program: string, options: RedisOptions): ServerRecipe {
-  const { kind = "redis", cluster = false, conf = [], persistent = false } = options;
+  const { kind = "redis", cluster = false, conf = [], persistent = false, tls } = options;
   return {
     name: kind,
-    ...(cluster ? { offsets: [BUS_OFFSET] } : {}),
+    ...(cluster ? { offsets: [BUS_OFFSET] } : tls ? { offsets: [TLS_OFFSET] } : {}),
     answers,
     command(port: number): string[] {
       return [
+        ...(tls === undefined ? [] : ["sh", "-c", WITH_FILES, "sh", tls.ca, tls.cert, tls.key]),
         program,
         ...["--port", `${port}`, "--bind", "127.0.0.1", "--daemonize", "no", "--save", ""],
         // Without fsync every write still reaches the system before it is answered, and is never
         // put off; only a power cut could lose it.
         ...(persistent ? ["--appendonly", "yes", "--appendfsync", "no"] : ["--appendonly", "no"]),
         ...(cluster ? ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"] : []),
+        ...(tls ? ["--tls-port", `${port + TLS_OFFSET}`, ...TLS_FILES] : []),
         ...conf.flatMap(([name, value]) => [`--${name}`, ...value.split(" ")]),
       ];
     },
@@ -160,10 +184,10 @@ function recipeOf(program: string, options: RedisOptions): ServerRecipe {
 }
 
 /**
- * Whether this server answers. One that loads its data does not; of one that wants a password it
+ * Whether this very server answers. One that loads its data does not; of one that wants a password it
  * cannot be told which process it is.
  */
-async function answers(port: number, pid: number): Promise<boolean> {
+export async function answers(port: number, pid: number): Promise<boolean> {
   let client: RespClient | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   try {

@@ -29,6 +29,20 @@ export class LegacyModel {
     }
   }
 
+  /** Whether a worker that looks now finds nothing. */
+  idleAt(now: number): boolean {
+    return this.ready.length === 0 && ![...this.deadlines.values()].some((score) => score <= now);
+  }
+
+  /** Takes one job with a token of another worker's; `member` is what it took, or null. */
+  reserveForeign(now: number, member: string | null): void {
+    const job = this.ready.shift();
+    if (job === undefined || member === null) return assert.equal(member, job ?? null);
+    assert.equal(rawOf(member), job);
+    this.processing.push(job);
+    this.deadlines.set(member, now + RETRY_AFTER);
+  }
+
   /** Takes up to `max` jobs; the tokens are those of the members that are new, in their order. */
   reserve(
     max: number,
@@ -58,6 +72,11 @@ export class LegacyModel {
     if (!this.ack(member)) return false;
     this.ready.push(payload);
     return true;
+  }
+
+  /** Every release of this layout is gated. */
+  releaseForeign(member: string, payload: string): void {
+    this.release(member, payload);
   }
 
   deadLetter(member: string, record: string): boolean {

@@ -1,4 +1,6 @@
 import { type Lab, latin, text } from "./lab.ts";
+import { RETRY_AFTER } from "./_model.ts";
+import type { Released, Taken, ThirdWorker } from "./_third_worker.ts";
 
 /** What a worker of Laravel does to the keys, in words of this project's. Contract: R4, R12. */
 const POP = `local job = redis.call('LPOP', KEYS[1])
@@ -20,7 +22,7 @@ const RELEASE = `redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])`;
 
 /** A worker of the stock driver: it does not gate what it settles. */
-export class StockWorker {
+export class StockWorker implements ThirdWorker {
   readonly #lab: Lab;
   readonly #batch: number;
   readonly #held: string[] = [];
@@ -30,20 +32,25 @@ export class StockWorker {
     this.#batch = migrationBatchSize;
   }
 
-  /** The member that it reserved, or null. */
-  async pop(now: number, retryAfter = 10): Promise<string | null> {
+  now(): number {
+    return Math.floor(this.#lab.now);
+  }
+
+  async pop(): Promise<Taken | null> {
     const { server, keys } = this.#lab;
     const { ready, delayed, reserved, notify } = keys;
+    const now = this.now();
     for (const from of [delayed!, reserved!]) {
       await server.call("EVAL", MIGRATE, 3, from, ready!, notify!, now, this.#batch);
     }
-    const member = await server.call("EVAL", POP, 3, ready!, reserved!, notify!, now + retryAfter);
+    const member = await server.call(
+      ...["EVAL", POP, 3, ready!, reserved!, notify!, now + RETRY_AFTER],
+    );
     if (!(member instanceof Uint8Array)) return null;
     this.#held.push(text(member));
-    return text(member);
+    return { member: text(member), job: text(member), now };
   }
 
-  /** The member that it deleted, or null when it held none. */
   async ack(which: number): Promise<string | null> {
     const [member] = this.#held.splice(which, 1);
     if (member === undefined) return null;
@@ -51,13 +58,13 @@ export class StockWorker {
     return member;
   }
 
-  /** The member that it put back, or null when it held none. */
-  async release(which: number, now: number): Promise<string | null> {
+  async release(which: number): Promise<Released | null> {
     const [member] = this.#held.splice(which, 1);
     if (member === undefined) return null;
     const { server, keys } = this.#lab;
     const { delayed, reserved } = keys;
+    const now = this.now();
     await server.call("EVAL", RELEASE, 2, delayed!, reserved!, latin(member), now);
-    return member;
+    return { member, payload: member, now };
   }
 }

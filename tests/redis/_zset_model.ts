@@ -56,8 +56,14 @@ export class ZsetModel {
     });
   }
 
-  /** Takes one job as the stock script does, whose members are all cjson's. */
-  reserveStock(now: number, member: string | null): void {
+  /** Whether a worker that looks now finds nothing. */
+  idleAt(now: number): boolean {
+    const due = [...this.delayed.values(), ...this.reserved.values()].some((score) => score <= now);
+    return this.ready.length === 0 && !due;
+  }
+
+  /** Takes one job as a worker does whose members are all cjson's; `member` is what it took, or null. */
+  reserveForeign(now: number, member: string | null): void {
     const job = this.ready.shift();
     if (job === undefined || member === null) return assert.equal(member, job ?? null);
     this.notify = Math.max(0, this.notify - 1);
@@ -74,6 +80,12 @@ export class ZsetModel {
     if (!this.reserved.delete(member)) return false;
     this.delayed.set(payload, score);
     return true;
+  }
+
+  /** A release of another worker is not gated: it is written even when somebody else has the message. */
+  releaseForeign(member: string, payload: string, score: number): void {
+    this.reserved.delete(member);
+    this.delayed.set(payload, score);
   }
 
   deadLetter(member: string, record: string): boolean {

@@ -112,10 +112,12 @@ export function redisHarness(world: RedisWorld): TransportHarness {
   };
 }
 
-async function bringBack({ broker, layout, cluster }: RedisWorld, queue: string): Promise<void> {
+async function bringBack(world: RedisWorld, queue: string): Promise<void> {
+  const { broker, layout, cluster, options } = world;
   const transport = redis({
     ...(cluster ? { cluster: [broker.url] } : { url: broker.url }),
     layout,
+    ...options,
   });
   await transport.open({ clock: systemClock, random: () => 0, bytes: randomBytes, emit: () => {} });
   const { signal } = new AbortController();

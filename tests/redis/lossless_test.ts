@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { readEnvelope } from "@bq/core";
-import { lowered, refusedByCjson, SplicedReservation } from "../../transports/redis/_lossless.ts";
+import { BabelQueue, readEnvelope } from "@bq/core";
+import { recorder } from "@bq/core/testing";
+import { redis, type RedisTransport, zsetKeys } from "@bq/redis";
+import { lowered, SplicedReservation } from "../../transports/redis/_lossless.ts";
 import { absentRedis, brokerOfFile, RespClient, startRedis } from "../brokers/mod.ts";
 import { test } from "../harness.ts";
-import { Lab, text, utf8 } from "./lab.ts";
+import { freshQueue, Lab, text } from "./lab.ts";
 
 const ignore = await absentRedis();
 const broker = brokerOfFile(ignore, () => startRedis());
@@ -118,11 +120,16 @@ const string = fc.oneof(
   ),
 );
 const member = fc.oneof(number, string, fc.constantFrom("[]", "{}", "null", "true"));
-const body = fc.array(member, { maxLength: 6 }).map((values) =>
-  `{"job":"urn:a:b:c"${values.map((value, at) => `,"m${at}":${value}`).join("")},"attempts":0}`
-);
+const META = '"meta":{"id":"i","queue":"q","lang":"go","schema_version":1,"created_at":0}';
+/** Such members anywhere, or in the data of a canonical envelope. */
+const body = fc.tuple(fc.array(member, { maxLength: 6 }), fc.boolean()).map(([values, inData]) => {
+  const members = values.map((value, at) => `"m${at}":${value}`);
+  return inData
+    ? `{"job":"urn:a:b:c","trace_id":"t","data":{${members.join()}},${META},"attempts":0}`
+    : `{${['"job":"urn:a:b:c"', ...members].join()},"attempts":0}`;
+});
 
-test("the client refuses exactly what cjson refuses", async () => {
+test("the worker refuses exactly what cjson refuses", async () => {
   const server = await RespClient.connect(broker().port);
   const script =
     "local ok, text = pcall(function() return cjson.encode(cjson.decode(ARGV[1])) end) " +
@@ -130,9 +137,9 @@ test("the client refuses exactly what cjson refuses", async () => {
   try {
     await fc.assert(
       fc.asyncProperty(body, async (value) => {
-        JSON.parse(value);
         const accepted = await server.call("EVAL", script, 0, bytes(value)) === 1;
-        assert.equal(refusedByCjson(bytes(value)), !accepted, value);
+        const { verdict } = readEnvelope(bytes(value), { wide: true }).verdict();
+        assert.equal(verdict === "poison", !accepted, value);
       }),
       { numRuns: 1_000 },
     );
@@ -143,20 +150,43 @@ test("the client refuses exactly what cjson refuses", async () => {
 
 test("what cjson refuses is poison on either path", async () => {
   for (const reserve of ["splice", "cjson"] as const) {
-    const lab = await Lab.open(broker().port, { layout: "zset", reserve });
-    try {
-      const bodies = [
-        '{"job":"urn:a:b:c","x":1e400,"attempts":0}',
-        '{"job":"urn:a:b:c","meta":{"x":-1E400},"attempts":0}',
-        '{"job":"urn:a:b:c","x":"\\ud800","attempts":0}',
-        `{"job":"urn:a:b:c","x":${"9".repeat(310)},"attempts":0}`,
-      ];
-      await lab.put({ ready: bodies.map(utf8) });
-      const taken = await lab.reserve(10);
-      assert.deepEqual(taken.map(({ undecodable }) => undecodable), [true, true, true, true]);
-      assert.deepEqual(taken.map((delivery) => text(delivery.body)), bodies.map(utf8));
-    } finally {
-      await lab.close();
-    }
+    const { transport, queue, close } = openQueue(reserve);
+    const seen = recorder();
+    const bq = new BabelQueue(transport, { queue, onEvent: seen });
+    bq.handle("urn:a:b:c", () => {});
+    const bodies = [
+      '{"job":"urn:a:b:c","x":1e400,"attempts":0}',
+      '{"job":"urn:a:b:c","meta":{"x":-1E400},"attempts":0}',
+      '{"job":"urn:a:b:c","x":"\\ud800","attempts":0}',
+      `{"job":"urn:a:b:c","x":${"9".repeat(310)},"attempts":0}`,
+      `{"job":"urn:a:b:c","trace_id":"t","data":{"x":"\\udc00"},${META},"attempts":0}`,
+    ];
+    for (const one of bodies) await bq.publishRaw(queue, bytes(one));
+    await bq.publishRaw(queue, bytes('{"job":"urn:a:b:c","attempts":0}'));
+    const { handled, deadLettered } = await bq.consume({ maxMessages: bodies.length + 1 });
+    assert.deepEqual([handled, deadLettered], [1, bodies.length]);
+    assert.equal(seen.of("poison").length, bodies.length);
+    await bq.close();
+    await close();
   }
 }, { ignore });
+
+/** A queue on the server of the file, and what removes it. */
+function openQueue(reserve: "splice" | "cjson"): {
+  readonly transport: RedisTransport;
+  readonly queue: string;
+  close(): Promise<void>;
+} {
+  const queue = freshQueue();
+  const transport = redis({ url: broker().url, layout: "zset", reserve });
+  return {
+    transport,
+    queue,
+    async close() {
+      const server = await RespClient.connect(broker().port);
+      const dead = zsetKeys(`${queue}.dlq`);
+      await server.call("DEL", ...Object.values(zsetKeys(queue)), ...Object.values(dead));
+      await server.close();
+    },
+  };
+}

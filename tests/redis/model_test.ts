@@ -1,251 +1,72 @@
 /**
  * Random histories of one queue, each step held against a model: two workers with clocks of their own,
- * batches, settles that travel with a reserve, extensions, crashes, duplicates, and a third worker that
- * does what Laravel's own scripts do.
+ * batches, settles that travel with a reserve, extensions, crashes, duplicates, and in some a third
+ * worker: one that does what Laravel's own scripts do, or Laravel itself, or the Python SDK.
  */
 
 import assert from "node:assert/strict";
 import * as fc from "fast-check";
-import { reemit, type Verdict } from "@bq/core";
 import { LEGACY_DEAD_LETTER, LEGACY_WORK } from "../../transports/redis/_lua_legacy.ts";
 import { ZSET_DEAD_LETTER, ZSET_WORK } from "../../transports/redis/_lua_zset.ts";
-import { absentRedis, brokerOfFile, RespClient, startRedis } from "../brokers/mod.ts";
+import { absentRedis, aroundFile, brokerOfFile, RespClient, startRedis } from "../brokers/mod.ts";
 import { environment, test } from "../harness.ts";
-import { Lab, latin, text } from "./lab.ts";
-import { LegacyModel } from "./_legacy_model.ts";
-import {
-  attemptsOf,
-  Bodies,
-  type Choice,
-  type Hand,
-  type Held,
-  histories,
-  type History,
-  identityOf,
-  isPoison,
-  RETRY_AFTER,
-  type Step,
-} from "./_model.ts";
+import { absentLaravel, startLaravel } from "../interop/laravel.ts";
+import type { Peer } from "../interop/peer.ts";
+import { absentPython, startPython } from "../interop/python.ts";
+import { Lab } from "./lab.ts";
+import { histories, type History, RETRY_AFTER } from "./_model.ts";
+import { Play } from "./_play.ts";
 import { StockWorker } from "./_stock_laravel.ts";
-import { ZsetModel } from "./_zset_model.ts";
+import { PeerWorker, type ThirdWorker } from "./_third_worker.ts";
 
 const ignore = await absentRedis();
 const broker = brokerOfFile(ignore, () => startRedis());
 /** Histories of each kind. */
 const RUNS = Number(environment("BQ_MODEL_RUNS") ?? "400");
+/** Histories with a real worker of another implementation beside ours. */
+const PEER_RUNS = Number(environment("BQ_MODEL_PEER_RUNS") ?? "100");
 const NOW = 1_760_000_000;
 
-type Model = ZsetModel | LegacyModel;
-
-/** One history being played. */
-class Play {
-  readonly hands: readonly Hand[];
-  readonly model: Model;
-  readonly bodies: Bodies = new Bodies();
-  readonly #ended: Set<string> = new Set();
-  readonly #stock: StockWorker;
-
-  constructor(labs: readonly [Lab, Lab], history: History) {
-    const { migrationBatchSize, skew } = history;
-    this.model = labs[0].options.layout === "zset"
-      ? new ZsetModel(migrationBatchSize)
-      : new LegacyModel(migrationBatchSize);
-    labs[0].now = NOW;
-    labs[1].now = NOW + skew;
-    this.hands = labs.map((lab) => ({ lab, held: [], last: undefined }));
-    this.#stock = new StockWorker(labs[0], migrationBatchSize);
-  }
-
-  async play(steps: readonly Step[]): Promise<void> {
-    for (const step of steps) {
-      await this.#step(step);
-      await this.check();
-    }
-  }
-
-  /** Whatever happened, nothing is lost: a worker that comes late ends every message. */
-  async drain(): Promise<void> {
-    const hand = this.hands[0]!;
-    hand.lab.now = NOW + 1_000_000;
-    const subscription = await hand.lab.subscription();
-    for (let idle = 0; idle < 2;) {
-      const taken = await subscription.receive(50, 0);
-      idle = taken.length === 0 ? idle + 1 : 0;
-      for (const delivery of taken) {
-        this.#ended.add(identityOf(text(delivery.body)));
-        await subscription.settle(delivery, { kind: "ack" });
-      }
-    }
-    const { ready, processing, delayed, reserved, deadlines } = await hand.lab.look();
-    assert.deepEqual([ready, processing, delayed, reserved, deadlines], [[], [], [], [], []]);
-    const pushed = new Set(this.bodies.pushed.map(identityOf));
-    assert.deepEqual(this.#ended, pushed, "what was pushed, and what was ended");
-  }
-
-  async check(): Promise<void> {
-    const { lab } = this.hands[0]!;
-    this.model.check(await lab.look(), await lab.records());
-  }
-
-  async #step(step: Step): Promise<void> {
-    switch (step.do) {
-      case "push": {
-        const body = this.bodies.next(step.kind);
-        await this.#publish(body);
-        return this.model.push(body);
-      }
-      case "delay": {
-        const body = this.bodies.next("canonical");
-        await this.#publish(body, step.delayMs);
-        if (step.delayMs === 0) return this.model.push(body);
-        const { lab } = this.hands[0]!;
-        const score = Math.floor(lab.now) + Math.ceil(step.delayMs / 1_000);
-        return (this.model as ZsetModel).delay(body, score);
-      }
-      case "clock":
-        this.hands[step.worker]!.lab.now += step.by;
-        return;
-      case "work":
-        return await this.#work(this.hands[step.worker]!, step.max, step.settles);
-      case "extend":
-        return await this.#extend(this.hands[step.worker]!, step.which);
-      case "twice":
-        return await this.#twice(this.hands[step.worker]!);
-      case "crash":
-        this.hands[step.worker]!.held = [];
-        return;
-      case "stock":
-        return await this.#foreign(step.verb, step.which);
-    }
-  }
-
-  async #publish(body: string, delayMs = 0): Promise<void> {
-    const { lab } = this.hands[0]!;
-    const [outcome] = await lab.transport.publish(lab.queue, [{ body: latin(body), delayMs }]);
-    assert.equal(outcome!.status, "confirmed");
-  }
-
-  /** Settles and reserves in one tick, so that all of it is one call. */
-  async #work(hand: Hand, max: number, choices: readonly Choice[]): Promise<void> {
-    const subscription = await hand.lab.subscription();
-    const settles = choices.flatMap((choice) => {
-      const [held] = hand.held.splice(choice.which, 1);
-      return held ? [{ held, verdict: verdictOf(hand.lab, held, choice) }] : [];
-    });
-    const answers = settles.map(({ held, verdict }) => subscription.settle(held.delivery, verdict));
-    const taking = max > 0 ? subscription.receive(max, 0) : undefined;
-    // A record travels alone, and is on its way before what waits for the end of the tick.
-    const expected = new Map<Held, boolean>();
-    const alone = settles.filter(({ verdict }) => verdict.kind === "deadLetter");
-    for (const { held, verdict } of [...alone, ...settles.filter((one) => !alone.includes(one))]) {
-      expected.set(held, this.#settle(hand, held, verdict));
-    }
-    const wantedAnswers = settles.map(({ held }) => expected.get(held) ? "settled" : "expired");
-    assert.deepEqual(await Promise.all(answers), wantedAnswers);
-    if (taking === undefined) return;
-    const taken = await taking;
-    this.#bringBack(hand.lab.now);
-    const { reserved, deadlines } = await hand.lab.look();
-    const actual = [...reserved, ...deadlines];
-    const wanted = this.model.reserve(max, hand.lab.now, actual);
-    assert.deepEqual(taken.map(({ body }) => text(body)), wanted.map(([job]) => job));
-    taken.forEach((delivery, at) => {
-      const [job, member] = wanted[at]!;
-      const poison = hand.lab.options.layout === "zset" && isPoison(job);
-      assert.equal(delivery.undecodable ?? false, poison, "whether it is poison");
-      assert.equal(delivery.leaseUntilMs, (Math.floor(hand.lab.now) + RETRY_AFTER) * 1_000);
-      hand.held.push({ delivery, member });
-    });
-  }
-
-  #bringBack(now: number): void {
-    if (this.model instanceof ZsetModel) this.model.migrate(now);
-    else this.model.sweep(now);
-  }
-
-  #settle(hand: Hand, { delivery, member }: Held, verdict: Verdict): boolean {
-    hand.last = delivery;
-    const body = text(delivery.body);
-    switch (verdict.kind) {
-      case "ack": {
-        const done = this.model.ack(member);
-        if (done) this.#ended.add(identityOf(body));
-        return done;
-      }
-      case "deadLetter": {
-        const done = this.model.deadLetter(member, text(verdict.record));
-        if (done) this.#ended.add(identityOf(body));
-        return done;
-      }
-      case "retry":
-      case "return": {
-        const delayMs = verdict.kind === "retry" ? verdict.delayMs : 0;
-        const score = Math.floor(hand.lab.now) + Math.ceil(delayMs / 1_000);
-        const payload = verdict.kind === "retry" ? text(verdict.body) : body;
-        return this.model.release(member, payload, score);
-      }
-      default:
-        return assert.fail(verdict.kind);
-    }
-  }
-
-  async #extend(hand: Hand, which: number): Promise<void> {
-    const held = hand.held[which];
-    if (held === undefined) return;
-    const until = await (await hand.lab.subscription()).extend!(held.delivery);
-    const expected = this.model.extend(held.member, hand.lab.now);
-    assert.equal(until, expected === null ? null : expected * 1_000);
-  }
-
-  async #twice(hand: Hand): Promise<void> {
-    if (hand.last === undefined) return;
-    const subscription = await hand.lab.subscription();
-    assert.equal(await subscription.settle(hand.last, { kind: "ack" }), "expired");
-    assert.equal(await subscription.extend!(hand.last), null);
-  }
-
-  async #foreign(verb: "pop" | "ack" | "release", which: number): Promise<void> {
-    const model = this.model as ZsetModel;
-    const now = Math.floor(this.hands[0]!.lab.now);
-    if (verb === "pop") {
-      const member = await this.#stock.pop(now);
-      model.migrate(now);
-      return model.reserveStock(now, member);
-    }
-    const member = await this.#stock[verb](which, now);
-    if (member === null) return;
-    if (verb === "ack") {
-      if (model.ack(member)) this.#ended.add(identityOf(member));
-    } else {
-      // Not gated: it is put back even when somebody else has it by now.
-      model.ack(member);
-      model.delay(member, now);
-    }
-  }
+/** Who takes part beside our two workers. */
+interface Beside {
+  /** How many histories. */
+  readonly runs: number;
+  /** Whether a third worker does. */
+  readonly third: boolean;
+  /** Whether a migration has a limit in some histories. */
+  readonly limits: boolean;
+  /** Where the clocks begin, in seconds. */
+  now(): number;
+  /** The third one, on a queue. */
+  worker(lab: Lab, history: History): ThirdWorker;
 }
 
-function verdictOf(lab: Lab, { delivery }: Held, { how, delayMs }: Choice): Verdict {
-  const body = text(delivery.body);
-  switch (how) {
-    case "ack":
-    case "return":
-      return { kind: how };
-    case "retry": {
-      if (isPoison(body)) return { kind: "return" };
-      const attempts = attemptsOf(body) + 1;
-      return { kind: "retry", body: reemit(delivery.body, { attempts }), attempts, delayMs };
-    }
-    case "deadLetter":
-      return {
-        kind: "deadLetter",
-        record: latin(`record of ${body}`),
-        queue: lab.transport.policy.deadLetterQueue(lab.queue),
-        reason: "failed",
-      };
-  }
+const NOBODY: Beside = {
+  runs: RUNS,
+  third: false,
+  limits: true,
+  now: () => NOW,
+  worker: (lab, { migrationBatchSize }) => new StockWorker(lab, migrationBatchSize),
+};
+const STOCK: Beside = { ...NOBODY, third: true };
+
+/** A real worker: its clock is the machine's, and it migrates everything that is due. */
+function beside(peer: () => Peer, recounts: boolean): Beside {
+  return {
+    runs: PEER_RUNS,
+    third: true,
+    limits: false,
+    now: () => Math.floor(Date.now() / 1_000),
+    worker: (lab) => new PeerWorker(peer(), lab, RETRY_AFTER, recounts),
+  };
 }
 
-function modelTest(name: string, layout: "legacy" | "zset", stock: boolean): void {
+function modelTest(
+  name: string,
+  layout: "legacy" | "zset",
+  { runs, third, limits, now, worker }: Beside,
+  skip: boolean = ignore,
+): void {
   test(name, async () => {
     // Tokens count up, so that equal deadlines are swept in the order of the reservations.
     let drawn = 0;
@@ -257,8 +78,9 @@ function modelTest(name: string, layout: "legacy" | "zset", stock: boolean): voi
     };
     await loadScripts();
     await fc.assert(
-      fc.asyncProperty(histories(stock, layout === "zset"), async (history) => {
+      fc.asyncProperty(histories(third, layout === "zset"), async (drawnHistory) => {
         drawn = 0;
+        const history = limits ? drawnHistory : { ...drawnHistory, migrationBatchSize: -1 };
         const options = {
           layout,
           bytes,
@@ -268,7 +90,7 @@ function modelTest(name: string, layout: "legacy" | "zset", stock: boolean): voi
         const first = await Lab.open(broker().port, options);
         const second = await Lab.open(broker().port, { ...options, queue: first.queue });
         try {
-          const play = new Play([first, second], history);
+          const play = new Play([first, second], history, worker(first, history), now());
           await play.play(history.steps);
           await play.drain();
         } finally {
@@ -276,9 +98,9 @@ function modelTest(name: string, layout: "legacy" | "zset", stock: boolean): voi
           await first.close();
         }
       }),
-      { numRuns: RUNS, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: true },
+      { numRuns: runs, interruptAfterTimeLimit: 240_000, markInterruptAsFailure: true },
     );
-  }, { ignore, timeoutMs: 300_000 });
+  }, { ignore: skip, timeoutMs: 300_000 });
 }
 
 /** A script that the server meets for the first time is sent twice, so that it comes later. */
@@ -290,10 +112,41 @@ async function loadScripts(): Promise<void> {
   await server.close();
 }
 
-modelTest("histories of the legacy layout are those of the model", "legacy", false);
-modelTest("histories of the zset layout are those of the model", "zset", false);
+modelTest("histories of the legacy layout are those of the model", "legacy", NOBODY);
+modelTest("histories of the zset layout are those of the model", "zset", NOBODY);
 modelTest(
   "histories of the zset layout beside Laravel's own scripts are those of the model",
   "zset",
-  true,
+  STOCK,
 );
+
+/** A peer of the file, on the server of the file. */
+function peerOfFile(skip: boolean, start: (url: string) => Promise<Peer>): () => Peer {
+  let peer: Peer | undefined;
+  if (!skip) {
+    aroundFile(
+      async () => void (peer = await start(broker().url)),
+      async () => await peer?.close(),
+    );
+  }
+  return () => peer ?? assert.fail("no peer");
+}
+
+const noLaravel = ignore || await absentLaravel();
+const noPython = ignore || await absentPython();
+const laravel = peerOfFile(noLaravel, startLaravel);
+modelTest(
+  "histories of the zset layout beside real Laravel are those of the model",
+  "zset",
+  beside(laravel, false),
+  noLaravel,
+);
+for (const layout of ["zset", "legacy"] as const) {
+  const python = peerOfFile(noPython, (url) => startPython(url, layout));
+  modelTest(
+    `histories of the ${layout} layout beside the Python SDK are those of the model`,
+    layout,
+    beside(python, true),
+    noPython,
+  );
+}

@@ -175,3 +175,21 @@ test("a URL that says something nobody reads is refused", () => {
   refused({ url: "redis://localhost?layout=zset" }, /url layout' to 'zset'.*as an option/);
   refused({ url: "redis://localhost?retry_after=1" }, /url retry_after' to '1'.*seconds above 1/);
 });
+
+test("a client that throws is as good as one that rejects", async () => {
+  const transport = redis({
+    client: {
+      call([command, argument]) {
+        if (command !== "ECHO") throw new Error("not today");
+        return Promise.resolve(argument as Uint8Array);
+      },
+    },
+  });
+  await transport.open(CONTEXT);
+  const [outcome] = await transport.publish("orders", [{ body: new Uint8Array(2) }]);
+  assert.equal(outcome!.status, "uncertain");
+  const options = { prefetch: 1, intake: new AbortController().signal, lost: () => {} };
+  const subscription = await transport.subscribe("orders", options);
+  await assert.rejects(subscription.receive(1, 0), { code: "connection", message: /not today/ });
+  await transport.close();
+});

@@ -1,10 +1,9 @@
 import type { Clock } from "@bq/core/transport";
 import type { RedisClient } from "./client.ts";
+import { Watch } from "./_watch.ts";
 
 /** Longest time that one blocking command may take, in milliseconds. Contract: R19. */
 const SLICE_MS = 1_000;
-/** How much later its answer may come before the connection is taken for dead, in milliseconds. */
-const GRACE_MS = 5_000;
 /** Wait after a connection that failed, in milliseconds. */
 const TROUBLE_MS = 100;
 
@@ -16,7 +15,10 @@ export class Bell {
   readonly #duplicate: () => RedisClient;
   readonly #key: string;
   readonly #clock: Clock;
+  readonly #watch: Watch;
   #client: RedisClient | undefined;
+  /** Ends the wait that is under way; there is never more than one. */
+  #wake: () => void = () => {};
   #closing: Promise<void> = Promise.resolve();
 
   /**
@@ -28,33 +30,41 @@ export class Bell {
     this.#duplicate = duplicate;
     this.#key = key;
     this.#clock = clock;
+    // Dropping the connection ends the wait, and the next one connects again.
+    this.#watch = new Watch(clock, () => void this.#drop());
   }
 
   /** Waits for a token, at most `ms` milliseconds and at most a slice. It never rejects. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const sliceMs = Math.min(ms, SLICE_MS);
-    const patience = new AbortController();
-    const ended = (): void => patience.abort();
-    signal.addEventListener("abort", ended, { once: true });
-    const client = this.#client ??= this.#duplicate();
     // No time at all would be without end to the server.
     const seconds = (Math.max(1, Math.ceil(sliceMs)) / 1_000).toString();
-    const answered = client.call(["BLPOP", this.#key, seconds], this.#key)
-      .then(() => "answered", () => "failed");
-    const late = this.#clock.sleep(sliceMs + GRACE_MS, patience.signal).then(() => "late");
-    const outcome = await Promise.race([answered, late]);
-    patience.abort();
-    signal.removeEventListener("abort", ended);
-    if (outcome === "answered") return;
-    await this.close();
-    if (outcome === "failed") await this.#clock.sleep(Math.min(sliceMs, TROUBLE_MS), signal);
+    const client = this.#client ??= this.#duplicate();
+    this.#watch.sent();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#wake = resolve;
+        client.call(["BLPOP", this.#key, seconds], this.#key).then(() => resolve(), reject);
+      });
+    } catch {
+      await this.#drop();
+      await this.#clock.sleep(Math.min(sliceMs, TROUBLE_MS), signal);
+    } finally {
+      this.#watch.answered();
+    }
   }
 
-  /** Disconnects; the next wait connects again. */
+  /** Ends the wait and disconnects. */
   close(): Promise<void> {
+    this.#watch.end();
+    return this.#drop();
+  }
+
+  #drop(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
+    this.#wake();
     this.#closing = this.#closing.then(() => client?.close?.());
     return this.#closing;
   }

@@ -5,7 +5,22 @@ export class UnsentError extends ConnectionError {}
 
 /** Answers after which trying again cannot help. */
 const FATAL =
-  /^(WRONGPASS|NOAUTH|NOPERM|NOPROTO|MOVED|CROSSSLOT)\b|unknown (redis )?command|DB index|invalid password|no password is set|SELECT is not allowed/i;
+  /^(WRONGPASS|NOAUTH|NOPERM|DENIED|NOPROTO|MOVED|CROSSSLOT)\b|unknown (redis )?command|DB index|invalid password|no password is set|SELECT is not allowed|ACL failure in script|user executing the script can't/i;
+
+/** What to do about answers that do not say it. */
+const HINTS: readonly (readonly [answer: RegExp, hint: string])[] = [
+  [/^MOVED\b/, "the server is part of a Redis Cluster, which wants the option 'cluster'"],
+  [
+    /^CROSSSLOT\b/,
+    "the server is part of a Redis Cluster, which wants the option 'cluster' and a hash tag in the " +
+    "name of each queue, for instance '{orders}'",
+  ],
+  [
+    /user executing the script can't/,
+    "the server does not say which; every command and key pattern that the scripts need is in the " +
+    "documentation under 'Permissions'",
+  ],
+];
 
 /** Answers of a server that will be of use again soon. */
 const TRANSIENT = /^(LOADING|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|UNBLOCKED|ASK)\b/;
@@ -42,10 +57,9 @@ export function connectionError(doing: string, error: unknown): ConnectionError 
   if (error instanceof ConnectionError) return error;
   const text = textOf(error);
   const fatal = FATAL.test(text);
-  const hint = text.startsWith("MOVED")
-    ? "; the server is part of a Redis Cluster, which wants the option 'cluster'"
-    : "";
-  return new ConnectionError(`Cannot ${doing}: ${text}${hint}`, { cause: error, fatal });
+  const hint = HINTS.find(([answer]) => answer.test(text))?.[1];
+  const message = `Cannot ${doing}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
+  return new ConnectionError(message, { cause: error, fatal });
 }
 
 /** What is closed, or not yet open, refuses work. */

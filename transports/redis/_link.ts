@@ -1,8 +1,9 @@
-import type { ConnectionError } from "@bq/core/transport";
+import type { Clock, ConnectionError } from "@bq/core/transport";
 import type { RedisArgument, RedisClient, RedisReply } from "./client.ts";
 import { connectionError, isUnknownScript, UnsentError } from "./_errors.ts";
 import type { PlainCommand } from "./_layout.ts";
 import type { ScriptCall } from "./_script.ts";
+import { Watch } from "./_watch.ts";
 
 /** What the link tells about its connection. */
 export type LinkListener = (up: boolean, error?: Error) => void;
@@ -12,17 +13,22 @@ export class Link {
   readonly client: RedisClient;
   readonly #listener: LinkListener;
   readonly #waiting: Set<() => void> = new Set();
+  readonly #watch: Watch | undefined;
   #unwatch: (() => void) | undefined;
   #up = true;
   #lastError: Error | undefined;
 
   /**
    * @param client The client, connected.
+   * @param clock Time.
    * @param listener Told when the connection goes and comes.
    */
-  constructor(client: RedisClient, listener: LinkListener) {
+  constructor(client: RedisClient, clock: Clock, listener: LinkListener) {
     this.client = client;
     this.#listener = listener;
+    if (client.reconnect !== undefined) {
+      this.#watch = new Watch(clock, (cause) => client.reconnect!(cause));
+    }
     this.#unwatch = client.onConnection?.((up, error) => this.#changed(up, error));
   }
 
@@ -48,18 +54,17 @@ export class Link {
    * @throws {UnsentError} when there is no connection; nothing was sent then.
    */
   call(args: readonly RedisArgument[], key?: string): Promise<RedisReply> {
-    if (!this.up) return Promise.reject(this.unsent());
-    return this.client.call(args, key);
+    return this.#ask(args, key, raise);
   }
 
   /** Runs a script by its SHA-1, and by its source where the server does not know it. Contract: R9. */
-  async run({ script, keys, args }: ScriptCall): Promise<RedisReply> {
-    try {
-      return await this.call(["EVALSHA", script.sha, `${keys.length}`, ...keys, ...args], keys[0]);
-    } catch (error) {
+  run({ script, keys, args }: ScriptCall): Promise<RedisReply> {
+    const [key] = keys;
+    const rest = [`${keys.length}`, ...keys, ...args];
+    return this.#ask(["EVALSHA", script.sha, ...rest], key, (error) => {
       if (!isUnknownScript(error)) throw error;
-      return await this.call(["EVAL", script.source, `${keys.length}`, ...keys, ...args], keys[0]);
-    }
+      return this.#ask(["EVAL", script.source, ...rest], key, raise);
+    });
   }
 
   /** Sends what is a script, or a plain command. */
@@ -78,6 +83,24 @@ export class Link {
   detach(): void {
     this.#unwatch?.();
     this.#unwatch = undefined;
+    this.#watch?.end();
+  }
+
+  #ask(
+    args: readonly RedisArgument[],
+    key: string | undefined,
+    refused: (error: unknown) => Promise<RedisReply>,
+  ): Promise<RedisReply> {
+    if (!this.up) return Promise.reject(this.unsent());
+    const watch = this.#watch;
+    watch?.sent();
+    return asked(this.client, args, key).then((reply) => {
+      watch?.answered();
+      return reply;
+    }, (error) => {
+      watch?.answered();
+      return refused(error);
+    });
   }
 
   #changed(up: boolean, error: Error | undefined): void {
@@ -89,4 +112,21 @@ export class Link {
     }
     if (up) { for (const resolve of this.#waiting) resolve(); }
   }
+}
+
+/** A client of somebody's own may throw instead of rejecting. */
+function asked(
+  client: RedisClient,
+  args: readonly RedisArgument[],
+  key: string | undefined,
+): Promise<RedisReply> {
+  try {
+    return client.call(args, key);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function raise(error: unknown): never {
+  throw error;
 }

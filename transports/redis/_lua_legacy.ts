@@ -57,7 +57,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/legacy_work.lua. */
 export const LEGACY_WORK: Script = {
   name: "legacy_work",
-  sha: "a1faeeda3a8fdaf00464347eb68ddb0c1c9277b7",
+  sha: "d5696e5f14993b4bff9b1495bfbb5aa5ba2a8bfe",
   source: `local ready, processing, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
@@ -99,8 +99,6 @@ end
 end
 return jobs, count
 end
-local settles, errors = '', {}
-if ARGV[7] ~= '' then
 local function acknowledge(member)
 local removed = redis.pcall('ZREM', deadlines, member)
 if removed ~= 1 then
@@ -113,6 +111,15 @@ return ended
 end
 return 1
 end
+local settles, errors = '', {}
+if ARGV[7] == 'a' then
+local done = acknowledge(ARGV[8])
+if failed(done) then
+settles, errors[1] = 'e', done.err
+else
+settles = tostring(done)
+end
+elseif ARGV[7] ~= '' then
 local function run(kind, member, _, value)
 if kind == 'a' then
 return acknowledge(member)
@@ -147,10 +154,6 @@ errors[#errors + 1] = result.err
 result = 'e'
 end
 results[#results + 1] = result
-end
-if plan == 'a' then
-note(run('a', pieces))
-return tostring(results[1]), errors
 end
 local at = 1
 for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do

@@ -59,7 +59,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/zset_work.lua. */
 export const ZSET_WORK: Script = {
   name: "zset_work",
-  sha: "c6b44e9d602e014e5d2156df717147e049b6cf45",
+  sha: "3e046dd003cc24b21426f91251f9f45f6e4508ab",
   source: `local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
@@ -112,7 +112,14 @@ end
 return job, 'p'
 end
 local settles, errors = '', {}
-if ARGV[8] ~= '' then
+if ARGV[8] == 'a' then
+local removed = redis.pcall('ZREM', reserved, ARGV[9])
+if failed(removed) then
+settles, errors[1] = 'e', removed.err
+else
+settles = tostring(removed)
+end
+elseif ARGV[8] ~= '' then
 local function run(kind, member, score, payload)
 if kind == 'a' then
 return redis.pcall('ZREM', reserved, member)
@@ -141,10 +148,6 @@ result = 'e'
 end
 results[#results + 1] = result
 end
-if plan == 'a' then
-note(run('a', pieces))
-return tostring(results[1]), errors
-end
 local at = 1
 for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do
 local after = at + first
@@ -171,15 +174,6 @@ end
 return reply
 end
 local lossless = ARGV[7] == 'splice'
-local function take(count, members)
-local taken = redis.pcall('LTRIM', ready, count, -1)
-if failed(taken) then
-for i = 1, count do
-redis.call('ZREM', reserved, members[2 * i])
-end
-error(taken)
-end
-end
 local function reserve()
 migrate(delayed, ARGV[2], ARGV[4])
 if ARGV[5] == '1' then
@@ -190,7 +184,11 @@ local job = redis.call('LINDEX', ready, 0)
 if job then
 local member, kind = raise(job, lossless)
 redis.call('ZADD', reserved, ARGV[3], member)
-take(1, { ARGV[3], member })
+local taken = redis.pcall('LTRIM', ready, 1, -1)
+if failed(taken) then
+redis.call('ZREM', reserved, member)
+error(taken)
+end
 redis.pcall('LPOP', notify)
 reply[3] = kind
 reply[4] = kind == 'c' and job or member
@@ -244,7 +242,13 @@ end
 reply[#reply + 1] = member
 end
 redis.call('ZADD', reserved, unpack(members))
-take(count, members)
+local taken = redis.pcall('LTRIM', ready, count, -1)
+if failed(taken) then
+for i = 1, count do
+redis.call('ZREM', reserved, members[2 * i])
+end
+error(taken)
+end
 redis.pcall('LTRIM', notify, count, -1)
 reply[3] = table.concat(kinds)
 end

@@ -47,6 +47,13 @@ export interface RedisClient {
   duplicate?(): RedisClient;
   /** Disconnects at once; pending calls reject. */
   close?(): void | Promise<void>;
+  /**
+   * Drops the connection and makes it anew; called when answers are due and none has come for 10
+   * seconds. Absent where the client looks after that, or where that is your business.
+   *
+   * @param cause What is reported as the reason.
+   */
+  reconnect?(cause: Error): void;
   /** Whether it speaks to a Redis Cluster. */
   readonly cluster?: boolean;
   /** Whether a command would be sent now; absent when the client does not say. */

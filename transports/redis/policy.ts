@@ -35,5 +35,6 @@ export function redisPolicy(options: RedisPolicyOptions): SettlementPolicy {
     writeFailed: Object.freeze({ kind: "leave", holdMs: 0 }),
     shutdown: "return",
     missingAttempts: zset ? "poison" : "dispatch",
+    poisonBeyondData: zset,
   });
 }

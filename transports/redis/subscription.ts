@@ -92,7 +92,10 @@ export class RedisSubscription implements Subscription {
       this.#bell = new Bell(() => client.duplicate!(), layout.wakeKey, clock);
     }
     this.#idle = new Idle((ms, signal) => this.#pause(ms, signal), clock);
-    this.#ending = (): void => this.#idle.end();
+    this.#ending = (): void => {
+      this.#idle.end();
+      void this.#bell?.close();
+    };
     options.intake.addEventListener("abort", this.#ending, { once: true });
     if (options.intake.aborted) this.#ending();
   }

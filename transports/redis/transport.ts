@@ -2,6 +2,7 @@ import {
   BabelQueueError,
   type Capabilities,
   type Outgoing,
+  outgoingHeaders,
   type Peeked,
   type PeekOptions,
   type PublishOutcome,
@@ -84,6 +85,7 @@ class OnRedis implements RedisTransport {
   readonly #closing: AbortController = new AbortController();
   #context: TransportContext | undefined;
   #link: Link | undefined;
+  #saidHeaders = false;
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
@@ -116,7 +118,7 @@ class OnRedis implements RedisTransport {
       await assertBytes(client);
       options.signal?.throwIfAborted();
       opened = true;
-      this.#link = new Link(client, (up, error) => this.#report(up, error));
+      this.#link = new Link(client, context.clock, (up, error) => this.#report(up, error));
     } catch (error) {
       this.#context = undefined;
       if (this.#given === undefined) await client?.close?.();
@@ -135,6 +137,7 @@ class OnRedis implements RedisTransport {
     const { context, link } = this.#open(`publish to '${queue}'`);
     const layout = this.#queue(queue);
     this.#refuseDelays(queue, messages);
+    if (!this.#saidHeaders && !this.capabilities.headers) this.#tellOfHeaders(queue, messages);
     options.signal?.throwIfAborted();
     let publishing = this.#publishing.get(queue);
     if (publishing === undefined) {
@@ -246,6 +249,19 @@ class OnRedis implements RedisTransport {
       "unsupported",
       `Cannot publish to '${queue}': the legacy layout cannot delay a message, and the delay is ${delayed.delayMs} ms; the zset layout can`,
     );
+  }
+
+  /** Dropping them is no error, and saying it each time would drown the rest. Contract: R5. */
+  #tellOfHeaders(queue: string, messages: readonly Outgoing[]): void {
+    const some = messages.some((message) => Object.keys(outgoingHeaders(message) ?? {}).length > 0);
+    if (!some) return;
+    this.#saidHeaders = true;
+    this.#context?.emit({
+      type: "warning",
+      code: "headers_dropped",
+      message: `headers of a message to '${queue}' were dropped, as all will be: the zset layout ` +
+        "has no place for them",
+    });
   }
 
   /** How many messages can be received now, once everything that is due is back. */

@@ -12,7 +12,7 @@ import {
   type Reserved,
   type WorkCall,
 } from "./_layout.ts";
-import { lowered, refusedByCjson, SplicedReservation } from "./_lossless.ts";
+import { lowered, SplicedReservation } from "./_lossless.ts";
 import { EXTEND } from "./_lua.ts";
 import { ZSET_DEAD_LETTER, ZSET_PUSH, ZSET_REQUEUE, ZSET_WORK } from "./_lua_zset.ts";
 import { memberOf, packed } from "./_reply.ts";
@@ -187,18 +187,18 @@ function reservedOf(
 ): Reserved[] {
   const lease = endsAtMs < Infinity ? { leaseUntilMs: endsAtMs } : {};
   const about = { queue, headers: NO_HEADERS, counting: NOT_COUNTED, ...lease };
+  const jobs: Reserved[] = [];
   let next = 0;
-  return Array.from(kinds, (kind) => {
+  for (const kind of kinds) {
     const first = bodies[next++]!;
     if (kind === "s") {
-      const body = lowered(first);
-      const poison = refusedByCjson(body);
-      const delivery = poison ? { ...about, body, undecodable: true } : { ...about, body };
-      return new SplicedReservation(delivery, endsAtMs);
+      jobs.push(new SplicedReservation({ ...about, body: lowered(first) }, endsAtMs));
+      continue;
     }
     const member = kind === "c" ? bodies[next++]! : first;
     const body = new Uint8Array(first);
     const delivery = kind === "p" ? { ...about, body, undecodable: true } : { ...about, body };
-    return new PlainReservation(delivery, endsAtMs, member);
-  });
+    jobs.push(new PlainReservation(delivery, endsAtMs, member));
+  }
+  return jobs;
 }

@@ -15,7 +15,7 @@ export interface IoredisLike {
   /** Connects, when it was made lazy. */
   connect(): Promise<unknown>;
   /** Disconnects at once. */
-  disconnect(): void;
+  disconnect(reconnect?: boolean): void;
   /** Makes another one like it; a `Cluster` takes nodes first. */
   duplicate(...args: unknown[]): unknown;
   /** Listens to `ready`, `close`, `end` and `error`. */
@@ -30,6 +30,7 @@ const BLOCKING = {
   // Its first command waits for the connection that it makes.
   enableOfflineQueue: true,
   retryStrategy: (): null => null,
+  sentinelRetryStrategy: (): null => null,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
   disconnectTimeout: 200,
@@ -46,35 +47,44 @@ export function ioredisClient(client: IoredisLike): RedisClient {
   return new Ioredis(client);
 }
 
+/**
+ * Adapts a client that belongs to the transport alone.
+ *
+ * @param client A `Redis`, made by the transport.
+ */
+export function ownedIoredis(client: IoredisLike): RedisClient {
+  return new Owned(client);
+}
+
 class Ioredis implements RedisClient {
   readonly cluster: boolean;
-  readonly #client: IoredisLike;
-  readonly #failed = (error: unknown): void => {
+  protected readonly client: IoredisLike;
+  protected readonly failed = (error: unknown): void => {
     this.#lastError = error as Error;
   };
   #lastError: Error | undefined;
 
   constructor(client: IoredisLike) {
-    this.#client = client;
+    this.client = client;
     this.cluster = client.isCluster === true;
   }
 
   get connected(): boolean {
-    return this.#client.status === "ready";
+    return this.client.status === "ready";
   }
 
   call(args: readonly RedisArgument[]): Promise<RedisReply> {
     const [command, ...rest] = args;
-    return this.#client.callBuffer(command as string, ...rest.map(writable)) as Promise<RedisReply>;
+    return this.client.callBuffer(command as string, ...rest.map(writable)) as Promise<RedisReply>;
   }
 
   async connect(): Promise<void> {
-    const { status } = this.#client;
+    const { status } = this.client;
     if (status === "ready") return;
     // Without a listener the client prints every failed attempt to connect.
-    this.#client.on("error", this.#failed);
+    this.client.on("error", this.failed);
     try {
-      if (status === "wait") await this.#client.connect();
+      if (status === "wait") await this.client.connect();
       else await this.#becomesReady();
       // It goes on with database 0 when the one that was asked for is refused.
       if (/DB index|SELECT/.test(this.#lastError?.message ?? "")) throw this.#lastError;
@@ -82,19 +92,19 @@ class Ioredis implements RedisClient {
       // The client only says that the connection was closed; the event before it said why.
       throw this.#lastError ?? error;
     } finally {
-      this.#client.off("error", this.#failed);
+      this.client.off("error", this.failed);
     }
   }
 
   duplicate(): RedisClient {
     const copy = this.cluster
-      ? this.#client.duplicate([], {
+      ? this.client.duplicate([], {
         lazyConnect: true,
         enableOfflineQueue: true,
         clusterRetryStrategy: (): null => null,
         redisOptions: { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
       })
-      : this.#client.duplicate(BLOCKING);
+      : this.client.duplicate(BLOCKING);
     (copy as IoredisLike).on("error", () => {});
     return new Blocking(copy as IoredisLike);
   }
@@ -102,20 +112,20 @@ class Ioredis implements RedisClient {
   onConnection(listener: ConnectionListener): () => void {
     const up = (): void => listener(true);
     const down = (): void => listener(false, this.#lastError);
-    this.#client.on("error", this.#failed);
-    this.#client.on("ready", up);
-    this.#client.on("close", down);
-    this.#client.on("end", down);
+    this.client.on("error", this.failed);
+    this.client.on("ready", up);
+    this.client.on("close", down);
+    this.client.on("end", down);
     return () => {
-      this.#client.off("error", this.#failed);
-      this.#client.off("ready", up);
-      this.#client.off("close", down);
-      this.#client.off("end", down);
+      this.client.off("error", this.failed);
+      this.client.off("ready", up);
+      this.client.off("close", down);
+      this.client.off("end", down);
     };
   }
 
   close(): Promise<void> {
-    const client = this.#client;
+    const client = this.client;
     const { status } = client;
     if (status === "end") return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -131,15 +141,23 @@ class Ioredis implements RedisClient {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const failed = (): void => reject(this.#lastError ?? new Error("Connection is closed."));
     const ready = (): void => resolve();
-    this.#client.on("ready", ready);
-    this.#client.on("end", failed);
+    this.client.on("ready", ready);
+    this.client.on("end", failed);
     try {
-      if (this.#client.status === "end") failed();
+      if (this.client.status === "end") failed();
       await promise;
     } finally {
-      this.#client.off("ready", ready);
-      this.#client.off("end", failed);
+      this.client.off("ready", ready);
+      this.client.off("end", failed);
     }
+  }
+}
+
+/** The transport's own connection: nobody minds when it is made anew. */
+class Owned extends Ioredis {
+  reconnect(cause: Error): void {
+    this.failed(cause);
+    this.client.disconnect(true);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { ClusterOptions, RedisOptions } from "ioredis";
 import type { RedisClient } from "../client.ts";
 import type { ConnectionOptions } from "../options.ts";
-import { ioredisClient, type IoredisLike } from "./ioredis.ts";
+import { ioredisClient, type IoredisLike, ownedIoredis } from "./ioredis.ts";
 
-/** Longest time for a connection, or for the answer to a command, in milliseconds. */
+/** Longest time for a connection, and in a cluster for the answer of a node, in milliseconds. */
 const PATIENCE_MS = 10_000;
 /** How long a socket may take to end, in milliseconds. */
 const GOODBYE_MS = 200;
@@ -31,23 +31,26 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
     opened() ? Math.min(50 * 2 ** Math.min(times - 1, 10), 2_000) : null;
   const options: RedisOptions = {
     connectTimeout: PATIENCE_MS,
-    socketTimeout: PATIENCE_MS,
     disconnectTimeout: GOODBYE_MS,
     retryStrategy: wait,
+    sentinelRetryStrategy: wait,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
+    // Its answer is ignored, and a server that lets nobody in gives one answer, which says why.
+    disableClientInfo: true,
     ...target.connection,
     lazyConnect: true,
   };
   if (target.cluster === undefined) {
-    return ioredisClient(new Redis(target.url, options as never) as unknown as IoredisLike);
+    return ownedIoredis(new Redis(target.url, options as never) as unknown as IoredisLike);
   }
   const clusterOptions: ClusterOptions = {
     lazyConnect: true,
     clusterRetryStrategy: wait,
     enableOfflineQueue: false,
-    redisOptions: options,
+    // Whether a single node is silent only its own connection can tell.
+    redisOptions: { socketTimeout: PATIENCE_MS, ...options },
   };
   return ioredisClient(
     new Cluster([...target.cluster], clusterOptions as never) as unknown as IoredisLike,

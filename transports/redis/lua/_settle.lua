@@ -1,5 +1,5 @@
 -- Takes a list of settles apart and runs each, in order. One string for all of them costs a client much
--- less than an argument each. The plan 'a' acknowledges the one member that there is.
+-- less than an argument each.
 -- needs: failed
 -- `run` is given a kind, a member, a score and a payload.
 -- Returns a letter each ('1', '0', or 'e' for an error), and the texts of the errors.
@@ -11,10 +11,6 @@ local function settle(plan, pieces, run)
       result = 'e'
     end
     results[#results + 1] = result
-  end
-  if plan == 'a' then
-    note(run('a', pieces))
-    return tostring(results[1]), errors
   end
   local at = 1
   for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do

@@ -20,22 +20,29 @@ local ready, processing, deadlines = KEYS[1], KEYS[2], KEYS[3]
 --@include _requeue.lua
 --@include _head.lua
 
-local settles, errors = '', {}
-if ARGV[7] ~= '' then
-  local function acknowledge(member)
-    local removed = redis.pcall('ZREM', deadlines, member)
-    if removed ~= 1 then
-      return removed
-    end
-    local ended = redis.pcall('LREM', processing, 1, string.sub(member, 34))
-    if failed(ended) then
-      -- Without a deadline no sweep would find it again.
-      redis.call('ZADD', deadlines, ARGV[2], member)
-      return ended
-    end
-    return 1
+local function acknowledge(member)
+  local removed = redis.pcall('ZREM', deadlines, member)
+  if removed ~= 1 then
+    return removed
   end
+  local ended = redis.pcall('LREM', processing, 1, string.sub(member, 34))
+  if failed(ended) then
+    -- Without a deadline no sweep would find it again.
+    redis.call('ZADD', deadlines, ARGV[2], member)
+    return ended
+  end
+  return 1
+end
 
+local settles, errors = '', {}
+if ARGV[7] == 'a' then
+  local done = acknowledge(ARGV[8])
+  if failed(done) then
+    settles, errors[1] = 'e', done.err
+  else
+    settles = tostring(done)
+  end
+elseif ARGV[7] ~= '' then
   local function run(kind, member, _, value)
     if kind == 'a' then
       return acknowledge(member)

@@ -22,7 +22,14 @@ local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 --@include _raise.lua
 
 local settles, errors = '', {}
-if ARGV[8] ~= '' then
+if ARGV[8] == 'a' then
+  local removed = redis.pcall('ZREM', reserved, ARGV[9])
+  if failed(removed) then
+    settles, errors[1] = 'e', removed.err
+  else
+    settles = tostring(removed)
+  end
+elseif ARGV[8] ~= '' then
   local function run(kind, member, score, payload)
     if kind == 'a' then
       return redis.pcall('ZREM', reserved, member)
@@ -57,17 +64,6 @@ end
 local lossless = ARGV[7] == 'splice'
 
 -- Of the writes the one that can fail comes first, so that a job is never in neither place.
--- Takes the first jobs off the ready list, or their reservations back where that is refused.
-local function take(count, members)
-  local taken = redis.pcall('LTRIM', ready, count, -1)
-  if failed(taken) then
-    for i = 1, count do
-      redis.call('ZREM', reserved, members[2 * i])
-    end
-    error(taken)
-  end
-end
-
 local function reserve()
   migrate(delayed, ARGV[2], ARGV[4])
   if ARGV[5] == '1' then
@@ -79,7 +75,11 @@ local function reserve()
       local member, kind = raise(job, lossless)
       redis.call('ZADD', reserved, ARGV[3], member)
       -- LPOP would copy the job once more.
-      take(1, { ARGV[3], member })
+      local taken = redis.pcall('LTRIM', ready, 1, -1)
+      if failed(taken) then
+        redis.call('ZREM', reserved, member)
+        error(taken)
+      end
       redis.pcall('LPOP', notify)
       reply[3] = kind
       reply[4] = kind == 'c' and job or member
@@ -108,7 +108,13 @@ local function reserve()
     reply[#reply + 1] = member
   end
   redis.call('ZADD', reserved, unpack(members))
-  take(count, members)
+  local taken = redis.pcall('LTRIM', ready, count, -1)
+  if failed(taken) then
+    for i = 1, count do
+      redis.call('ZREM', reserved, members[2 * i])
+    end
+    error(taken)
+  end
   redis.pcall('LTRIM', notify, count, -1)
   reply[3] = table.concat(kinds)
 end

@@ -39,6 +39,18 @@ wait
 cd / && rm -rf "$dir"
 `;
 
+/**
+ * Runs the keeper as a grandchild: Deno kills its children when an error ends it that nobody caught,
+ * and a keeper that is killed cannot end its server.
+ */
+const AWAY = `
+trap : INT TERM HUP
+exec 3<&0 0</dev/null
+sh -c "$0" "$@" <&3 3<&- &
+exec 3<&-
+wait
+`;
+
 /** How much of the server's log an error message carries, in characters. */
 const LOG_LENGTH = 2_000;
 
@@ -60,7 +72,7 @@ export class Keeper {
    * @param env Environment variables beside the inherited ones.
    */
   constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.#child = spawn("sh", ["-c", KEEPER, "keeper", ...command], {
+    this.#child = spawn("sh", ["-c", AWAY, KEEPER, "keeper", ...command], {
       env: childEnvironment(env),
       stdio: ["pipe", "pipe", "inherit"],
     });

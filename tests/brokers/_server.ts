@@ -64,6 +64,11 @@ export class Server {
     return this.#keeper.pid;
   }
 
+  /** Its working directory. */
+  get folder(): Promise<string> {
+    return this.#keeper.folder;
+  }
+
   /** Ends it in order unless it is down, and starts it on the same port. */
   async restart(): Promise<void> {
     this.#keeper.signal("SIGCONT");

@@ -258,6 +258,22 @@ for (const runtime of ["deno", "bun", "node22", "node24"] as const) {
   }, { ignore });
 }
 
+test("a server is gone after an error that nobody caught ended its parent", async () => {
+  const program = `
+    const { startRedis } = await import("./tests/brokers/mod.ts");
+    const { port } = await startRedis({ own: true });
+    console.log(port);
+    throw new Error("nobody catches this");
+  `;
+  const { code, stdout } = await child("deno", ["eval", program]);
+  assert.equal(code, 1);
+  const port = Number(stdout);
+  assert.ok(port > 0);
+  await eventually(() =>
+    RespClient.connect(port).then((client) => (client.close(), false), () => true)
+  );
+}, { ignore: noRedis || runtimePath("deno") === null });
+
 test("startRedis() uses the URL of the environment, and never touches that server", async () => {
   await withBroker(() => startRedis({ own: true }), async ({ url, port }) => {
     const program = `

@@ -9,13 +9,19 @@
 import process from "node:process";
 import { laravel } from "../interop/laravel.ts";
 import { python } from "../interop/python.ts";
+import { artemisJars } from "./artemis.ts";
+import { kafkaProgram } from "./_kafka_program.ts";
+import { rabbitmqScripts } from "./_rabbitmq_program.ts";
 import { redisProgram } from "./_redis_program.ts";
 
 const FIND = new Map<string, () => Promise<unknown>>([
   ["redis", () => redisProgram("redis", true)],
   ["valkey", () => redisProgram("valkey", true)],
+  ["rabbitmq", () => rabbitmqScripts(true)],
+  ["artemis", () => artemisJars(true)],
+  ["kafka", () => Promise.all([kafkaProgram("4.4.0", true), kafkaProgram("3.9.2", true)])],
   ["laravel", () => laravel(true)],
-  ["python", () => python()],
+  ["python", () => Promise.all([python("redis"), python("rabbitmq"), python("kafka")])],
 ]);
 
 const names = process.argv.slice(2);

@@ -7,6 +7,15 @@ type Hook = (fn: () => Promise<void>, options?: { timeout: number }) => void;
 const deno = (globalThis as { Deno?: { test: { beforeAll: Hook; afterAll: Hook } } }).Deno;
 const node = deno === undefined ? await import("node:test") : undefined;
 
+/** Bun's own hooks: those of its `node:test` are cut off after five seconds, whatever they are told. */
+interface BunHooks {
+  beforeAll(fn: () => Promise<void>, timeoutMs: number): void;
+  afterAll(fn: () => Promise<void>, timeoutMs: number): void;
+}
+
+const bunTest = "bun:test";
+const bun: BunHooks | undefined = "Bun" in globalThis ? await import(bunTest) : undefined;
+
 /** A runner's hook may take this long, in milliseconds. */
 const TIMEOUT_MS = 120_000;
 
@@ -20,6 +29,9 @@ export function aroundFile(before: () => Promise<void>, after: () => Promise<voi
   if (deno !== undefined) {
     deno.test.beforeAll(before);
     deno.test.afterAll(after);
+  } else if (bun !== undefined) {
+    bun.beforeAll(before, TIMEOUT_MS);
+    bun.afterAll(after, TIMEOUT_MS);
   } else {
     node?.before(before, { timeout: TIMEOUT_MS });
     node?.after(after, { timeout: TIMEOUT_MS });

@@ -5,8 +5,24 @@
  * @module
  */
 
+export {
+  absentArtemis,
+  artemisJars,
+  type ArtemisOptions,
+  type RunningArtemis,
+  startArtemis,
+} from "./artemis.ts";
 export { absent, BrokerAbsentError, type RunningBroker } from "./broker.ts";
 export { aroundFile, brokerOfFile } from "./lifetime.ts";
+export { absentKafka, type KafkaOptions, SASL_OFFSET, startKafka } from "./kafka.ts";
+export { type Certificates, makeCertificates } from "./_certificates.ts";
 export { type CutOptions, type Proxy, startProxy } from "./proxy.ts";
-export { absentRedis, type RedisOptions, startRedis } from "./redis.ts";
+export {
+  absentRabbitmq,
+  type RabbitmqOptions,
+  type RunningRabbitmq,
+  startRabbitmq,
+} from "./rabbitmq.ts";
+export { absentRedis, type RedisOptions, startRedis, TLS_OFFSET } from "./redis.ts";
+export { type RunningSentinel, startRedisSentinel } from "./redis_sentinel.ts";
 export { type Answer, RespClient } from "./resp.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Runtime } from "../harness.ts";
-import type { Scene } from "./_scene.ts";
+import type { BrokerScene } from "./_broker_scene.ts";
 
 const MESSAGES = 4_000;
 const KILLS = 5;
@@ -14,7 +14,7 @@ const IN_FLIGHT = 3 * CONCURRENCY;
  * Kills worker after worker while each is busy with short handlers, and lets a last one finish: every
  * message is handled, and only what was in flight at a kill is handled again.
  */
-export async function killUnderLoad(scene: Scene, runtime?: Runtime): Promise<void> {
+export async function killUnderLoad(scene: BrokerScene, runtime?: Runtime): Promise<void> {
   await scene.publish(0, MESSAGES);
   for (let kills = 0; kills < KILLS; kills++) {
     const worker = await scene.worker({ concurrency: CONCURRENCY }, runtime);

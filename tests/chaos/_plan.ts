@@ -1,13 +1,17 @@
 /** What a worker process is told. */
 
-import { redis, type RedisTransport } from "@bq/redis";
+import { artemis } from "@bq/artemis";
+import type { Transport } from "@bq/core";
+import { kafka } from "@bq/kafka";
+import { rabbitmq } from "@bq/rabbitmq";
+import { redis } from "@bq/redis";
 
 /** The URN of every message here; `n` in its data is the serial that is counted by. */
 export const URN = "urn:babel:chaos:step";
 
 /** The plan of one worker process. */
 export interface WorkerPlan {
-  /** Server, layout and lease. */
+  /** Where the broker is; of Redis the layout and the lease, too. */
   readonly url: string;
   readonly queue: string;
   /** Whether the server is a node of a cluster. @default {false} */
@@ -29,11 +33,36 @@ export interface WorkerPlan {
 }
 
 /** The transport of a plan. */
-export function transportOf({ url, cluster = false }: WorkerPlan): RedisTransport {
+export function transportOf({ url, queue, cluster = false }: WorkerPlan): Transport {
+  if (url.startsWith("artemis:")) return artemis(url);
+  if (url.startsWith("amqp:")) return rabbitmq(url);
+  if (url.startsWith("kafka:")) return onKafka(url, queue);
   if (!cluster) return redis(url);
   // The query of a node's URL says nothing about the transport.
   const { host, searchParams } = new URL(url);
   const layout = searchParams.has("laravel") ? "zset" : "legacy";
   const retryAfterMs = Number(searchParams.get("retry_after")) * 1_000;
   return redis({ cluster: [`redis://${host}`], layout, retryAfterMs });
+}
+
+/** Retry tiers of a scene on Kafka; every worker serves them, too. */
+export const KAFKA_TIERS_MS: readonly number[] = [100, 300];
+
+/** The groups of a queue's workers, and of their re-injectors. */
+export function kafkaGroup(queue: string): { groupId: string; reinjectGroupId: string } {
+  return { groupId: queue, reinjectGroupId: `${queue}-reinject` };
+}
+
+/** Short times, so that a killed member is soon missed. */
+function onKafka(url: string, queue: string): Transport {
+  return kafka({
+    url,
+    ...kafkaGroup(queue),
+    retryTiersMs: KAFKA_TIERS_MS,
+    reinject: true,
+    sessionTimeoutMs: 3_000,
+    rebalanceTimeoutMs: 10_000,
+    heartbeatIntervalMs: 300,
+    maxWaitMs: 100,
+  });
 }

@@ -1,11 +1,8 @@
-/** One queue on one server, with workers that come and go; counts by serials what became of it. */
+/** One queue on one Redis, with workers that come and go. */
 
-import assert from "node:assert/strict";
-import { BabelQueue, type BabelQueueOptions } from "@bq/core";
 import { RespClient } from "../brokers/mod.ts";
-import { eventually, type Runtime } from "../harness.ts";
-import { transportOf, URN, type WorkerPlan } from "./_plan.ts";
-import { WorkerProcess } from "./_worker.ts";
+import { BrokerScene, playScene } from "./_broker_scene.ts";
+import type { WorkerPlan } from "./_plan.ts";
 
 /** How messages lie in Redis. */
 export type Layout = "legacy" | "zset";
@@ -26,81 +23,25 @@ export interface SceneOptions {
   readonly retryAfter?: number;
 }
 
-/** What became of the messages. */
-export interface Outcome {
-  /** Serials that were neither handled nor dead-lettered. */
-  readonly lost: readonly number[];
-  /** Serials whose handler ended more than once. */
-  readonly duplicates: readonly number[];
-  /** Serials on the dead-letter queue. */
-  readonly dead: readonly number[];
-}
-
 /** One test's queue and workers. */
-export class Scene {
+export class Scene extends BrokerScene {
   readonly #options: SceneOptions;
-  readonly #workers: WorkerProcess[] = [];
-  readonly #apps: BabelQueue[] = [];
-  readonly #published: Set<number> = new Set();
-  /** With a hash tag, so that a cluster keeps its keys together. */
-  readonly queue: string = `{chaos-${crypto.randomUUID()}}`;
 
   constructor(options: SceneOptions) {
+    super();
     this.#options = options;
   }
 
   /** URL with the layout and the lease. */
-  get url(): string {
+  override get url(): string {
     const { layout, port, through = port, retryAfter = 2 } = this.#options;
     const query = new URLSearchParams({ retry_after: `${retryAfter}` });
     if (layout === "zset") query.set("laravel", "1");
     return `redis://127.0.0.1:${through}/0?${query}`;
   }
 
-  get #plan(): WorkerPlan {
-    return { url: this.url, queue: this.queue, cluster: this.#options.cluster !== undefined };
-  }
-
-  /** An App in this process, closed at the end. */
-  app(options: BabelQueueOptions = {}): BabelQueue {
-    const app = new BabelQueue(transportOf(this.#plan), {
-      queue: this.queue,
-      onEvent: () => {},
-      ...options,
-    });
-    this.#apps.push(app);
-    return app;
-  }
-
-  /** Publishes the serials from `from` up to `to`, without `to`. */
-  async publish(from: number, to: number): Promise<void> {
-    const app = this.app();
-    const serials = Array.from({ length: to - from }, (_, i) => from + i);
-    await app.publishMany(serials.map((n) => ({ message: URN, data: { n } })));
-    for (const n of serials) this.#published.add(n);
-    await app.close();
-  }
-
-  /** Counts a serial that was published in another way. */
-  expect(serial: number): void {
-    this.#published.add(serial);
-  }
-
-  /** Starts a worker. */
-  async worker(plan: Partial<WorkerPlan> = {}, runtime?: Runtime): Promise<WorkerProcess> {
-    const worker = await WorkerProcess.start({ ...this.#plan, ...plan }, runtime);
-    this.#workers.push(worker);
-    return worker;
-  }
-
-  /** How often a serial's handler ended, in all workers. */
-  doneTimes(serial: number): number {
-    return this.#workers.reduce((sum, { done }) => sum + (done.get(serial) ?? 0), 0);
-  }
-
-  /** How many serials were done at least once. */
-  get doneCount(): number {
-    return [...this.#published].filter((n) => this.doneTimes(n) > 0).length;
+  protected override get plan(): WorkerPlan {
+    return { ...super.plan, cluster: this.#options.cluster !== undefined };
   }
 
   /** Talks to the server; in a cluster to the node that has the queue. */
@@ -129,7 +70,7 @@ export class Scene {
   }
 
   /** How many messages the queue holds, in whatever state. */
-  size(): Promise<number> {
+  override size(): Promise<number> {
     const { key } = this;
     const counts = this.#options.layout === "zset"
       ? [["LLEN", key], ["ZCARD", `${key}:delayed`], ["ZCARD", `${key}:reserved`]]
@@ -142,40 +83,15 @@ export class Scene {
     });
   }
 
-  /** Waits until the queue is empty, with a worker at work. */
-  async drained(timeoutMs: number = 120_000): Promise<void> {
-    await eventually(async () => {
-      assert.equal(await this.size(), 0, `messages left after ${this.doneCount} were done`);
-    }, { timeoutMs });
-  }
-
-  /** Counts. Call it when the queue is empty and the workers have ended. */
-  async outcome(): Promise<Outcome> {
-    const records = await this.withServer((client) => client.list("LRANGE", this.deadKey, 0, -1));
-    const dead = records.map((record) => Number(JSON.parse(record).data.n));
-    const lost = [...this.#published].filter((n) => this.doneTimes(n) === 0 && !dead.includes(n));
-    const duplicates = [...this.#published].filter((n) => this.doneTimes(n) > 1);
-    return { lost, duplicates, dead: dead.sort((a, b) => a - b) };
-  }
-
-  /** Ends what is left of the scene. */
-  async close(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.kill()));
-    await Promise.all(this.#apps.map((app) => app.close()));
+  /** The bodies on its dead-letter queue. */
+  override deadRecords(): Promise<readonly string[]> {
+    return this.withServer((client) => client.list("LRANGE", this.deadKey, 0, -1));
   }
 }
 
 /** Plays one scene and clears it away. */
-export async function play(
-  options: SceneOptions,
-  act: (scene: Scene) => Promise<void>,
-): Promise<void> {
-  const scene = new Scene(options);
-  try {
-    await act(scene);
-  } finally {
-    await scene.close();
-  }
+export function play(options: SceneOptions, act: (scene: Scene) => Promise<void>): Promise<void> {
+  return playScene(new Scene(options), act);
 }
 
 /** Whether a node answers for a key itself. */

@@ -55,7 +55,6 @@ export const takeOverTests: readonly InteropTest[] = [
   },
   {
     title: "the peer can acknowledge our reservation, and ours is expired then",
-    layouts: ["zset"],
     async run({ ours, peer, queue }) {
       await peer.publish({ queue, job: URN, data: DATA });
       const held = await ours.hold(queue, 600);
@@ -65,6 +64,21 @@ export const takeOverTests: readonly InteropTest[] = [
       await ours.assertEmpty(queue);
       assert.equal(await held.settle({ kind: "ack" }), "expired");
       await held.close();
+    },
+  },
+  {
+    title: "our scripts acknowledge the peer's reservation, and gate the second time",
+    async run({ ours, peer, queue }) {
+      await peer.publish({ queue, job: URN, data: DATA });
+      const taken = await peer.pop(queue, 600);
+      const member = Buffer.from(taken.reserved ?? "", "base64");
+      assert.deepEqual((await ours.state(queue)).inFlight, [member.toString()]);
+      assert.equal(await ours.settleStored(queue, member), "1");
+      await ours.assertEmpty(queue);
+      assert.equal(await ours.settleStored(queue, member), "0");
+      // To the peer its reservation is over, which is no error.
+      await peer.ack(taken);
+      await ours.assertEmpty(queue);
     },
   },
   {

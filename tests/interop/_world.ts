@@ -10,7 +10,9 @@ import {
   type Transport,
   type Verdict,
 } from "@bq/core";
-import { redis } from "@bq/redis";
+import { legacyKeys, redis, zsetKeys } from "@bq/redis";
+import { LEGACY_WORK } from "../../transports/redis/_lua_legacy.ts";
+import { ZSET_WORK } from "../../transports/redis/_lua_zset.ts";
 import { RespClient } from "../brokers/mod.ts";
 import { eventually } from "../harness.ts";
 
@@ -141,6 +143,31 @@ export class Ours {
         await transport.close();
       },
     };
+  }
+
+  /**
+   * Runs our script with what is stored of a reservation that somebody else made.
+   *
+   * @returns `1` when it was acknowledged, `0` when there was no such reservation.
+   */
+  async settleStored(queue: string, stored: Uint8Array): Promise<string> {
+    const zset = this.layout === "zset";
+    const { source } = zset ? ZSET_WORK : LEGACY_WORK;
+    const { ready, ...rest } = zset ? zsetKeys(queue) : legacyKeys(queue);
+    const keys = "reserved" in rest
+      ? [ready, rest.reserved, rest.notify, rest.delayed]
+      : [ready, rest.processing, rest.deadlines];
+    const now = String(Math.floor(Date.now() / 1_000));
+    const options = zset ? ["-1", "1", "0", "splice"] : ["-1", "0", ""];
+    const client = await RespClient.connect(this.#port);
+    try {
+      // Reserves nothing; the plan "a" acknowledges the one member behind it.
+      const args = ["-1", now, now, ...options, "a", stored];
+      const reply = await client.call("EVAL", source, keys.length, ...keys, ...args);
+      return new TextDecoder().decode((reply as readonly Uint8Array[])[0]);
+    } finally {
+      await client.close();
+    }
   }
 
   /** What lies in a queue: bodies that are ready, delayed, and in flight as they are kept there. */

@@ -35,6 +35,8 @@ export interface PeerReservation {
   readonly reservation: number | null;
   /** The raw body, in base64. */
   readonly body: string;
+  /** What is stored of the reservation, in base64. */
+  readonly reserved?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -149,6 +151,11 @@ export class Peer {
   /** Runs the peer's own worker. */
   async work(options: PeerWorkOptions): Promise<PeerWork> {
     return await this.#ask("work", options);
+  }
+
+  /** Runs the peer's re-injector for a queue on Kafka until it has forwarded so many records. */
+  async reinject(queue: string, group: string, count: number): Promise<number> {
+    return (await this.#ask<{ done: number }>("reinject", { queue, group, count })).done;
   }
 
   /** Ends it and waits for its end. */

@@ -4,8 +4,10 @@ import { child, requireOrSkip, type Runtime, runtimePath, test } from "../harnes
 
 const folder = new URL("../../examples/", import.meta.url);
 const examples = existsSync(folder)
-  // Those that need a server are run where one is: tests/redis/examples_test.ts.
-  ? readdirSync(folder).filter((name) => /^(?!_|redis_).*\.ts$/.test(name)).sort()
+  // Those that need a broker are run where one is: tests/<broker>/examples_test.ts.
+  ? readdirSync(folder).filter((name) =>
+    /^(?!_|redis_|rabbitmq_|artemis_|kafka_).*\.ts$/.test(name)
+  ).sort()
   : [];
 
 const START: Readonly<Record<Runtime, readonly string[]>> = {

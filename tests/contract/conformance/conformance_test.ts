@@ -6,7 +6,17 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { absentRedis, brokerOfFile, startRedis } from "../../brokers/mod.ts";
+import {
+  absentArtemis,
+  absentKafka,
+  absentRabbitmq,
+  absentRedis,
+  brokerOfFile,
+  startArtemis,
+  startKafka,
+  startRabbitmq,
+  startRedis,
+} from "../../brokers/mod.ts";
 import { environment, requireOrSkip, test } from "../../harness.ts";
 import { conformance, type ConformanceRun, OWN_SUITE, ROOT } from "./conformance.ts";
 import { PLAN } from "./plan.ts";
@@ -19,7 +29,18 @@ const NOT_BUILT_YET = ["idempotency", "payload_schema", "payload_schema_unicode"
 
 const noRedis = await absentRedis();
 const broker = brokerOfFile(noRedis, () => startRedis());
-const servers: Servers = noRedis ? {} : { redis: () => Promise.resolve(broker().port) };
+const noKafka = await absentKafka();
+const kafka = brokerOfFile(noKafka, () => startKafka());
+const noRabbitmq = await absentRabbitmq();
+const rabbitmq = brokerOfFile(noRabbitmq, () => startRabbitmq());
+const noArtemis = await absentArtemis();
+const artemis = brokerOfFile(noArtemis, () => startArtemis());
+const servers: Servers = {
+  ...(noArtemis ? {} : { artemis: () => Promise.resolve(artemis().url) }),
+  ...(noKafka ? {} : { kafka: () => Promise.resolve(kafka().port) }),
+  ...(noRedis ? {} : { redis: () => Promise.resolve(broker().port) }),
+  ...(noRabbitmq ? {} : { rabbitmq: () => Promise.resolve(rabbitmq().url) }),
+};
 
 const runs = new Map<string, Promise<ConformanceRun>>();
 

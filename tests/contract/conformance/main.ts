@@ -3,7 +3,7 @@
  *
  * `BQ_CONFORMANCE_DIR` names the folder of the suite (default: the project's own vectors beside this
  * folder), `BQ_RESULTS` the results file (default `.out/results.json`). What needs a server is tried on
- * one that is started for it, or named by `BQ_TEST_REDIS_URL`; without one those cases have no result,
+ * one that is started for it, or named by `BQ_TEST_REDIS_URL` and its like; without one those cases have no result,
  * and with `BQ_REQUIRE_REDIS` they fail.
  *
  * The suite knows three results, pass, fail and skip, and wants every case of every section in scope.
@@ -21,23 +21,44 @@ import process from "node:process";
 import { conformance, OWN_SUITE, ROOT } from "./conformance.ts";
 import { reportOf } from "./report.ts";
 import { failuresOf, type Servers } from "./run.ts";
-import { BrokerAbsentError, type RunningBroker, startRedis } from "../../brokers/mod.ts";
+import {
+  BrokerAbsentError,
+  type RunningBroker,
+  startArtemis,
+  startKafka,
+  startRabbitmq,
+  startRedis,
+} from "../../brokers/mod.ts";
 
 const folder = resolve(process.env["BQ_CONFORMANCE_DIR"] || OWN_SUITE);
 const file = resolve(process.env["BQ_RESULTS"] || resolve(ROOT, ".out/results.json"));
-let broker: RunningBroker | undefined;
-const servers: Servers = {
-  async redis() {
-    try {
-      return (broker ??= await startRedis()).port;
-    } catch (error) {
+const started: RunningBroker[] = [];
+
+/** A broker that is started once, if it can be had. */
+function once(start: () => Promise<RunningBroker>): () => Promise<RunningBroker | undefined> {
+  let broker: Promise<RunningBroker | undefined> | undefined;
+  return () =>
+    broker ??= start().then((running) => {
+      started.push(running);
+      return running;
+    }).catch((error) => {
       if (error instanceof BrokerAbsentError) return undefined;
       throw error;
-    }
-  },
+    });
+}
+
+const artemis = once(() => startArtemis());
+const kafka = once(() => startKafka());
+const redis = once(() => startRedis());
+const rabbitmq = once(() => startRabbitmq());
+const servers: Servers = {
+  artemis: async () => (await artemis())?.url,
+  kafka: async () => (await kafka())?.port,
+  redis: async () => (await redis())?.port,
+  rabbitmq: async () => (await rabbitmq())?.url,
 };
 const { suite, bindings, sections, results } = await conformance(folder, servers);
-await broker?.stop();
+await Promise.all(started.map((broker) => broker.stop()));
 for (const line of reportOf(suite, sections, bindings)) console.log(line);
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);

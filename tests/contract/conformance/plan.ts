@@ -9,6 +9,11 @@
  */
 
 import {
+  checkArtemisGate,
+  checkArtemisProjection,
+  checkArtemisVersionGate,
+} from "./checks/artemis.ts";
+import {
   checkArtemisAttempts,
   checkBackoff,
   checkGate,
@@ -19,7 +24,18 @@ import {
 } from "./checks/counting.ts";
 import { checkCase, checkDataShape } from "./checks/envelope.ts";
 import { checkJobType, checkTrim } from "./checks/identity.ts";
+import {
+  checkKafkaDefaultTiers,
+  checkKafkaDelay,
+  checkKafkaGate,
+  checkKafkaPoison,
+  checkKafkaProjection,
+  checkKafkaRetry,
+  checkKafkaRetryTier,
+  checkKafkaTopicName,
+} from "./checks/kafka.ts";
 import { checkPoisonRecord } from "./checks/poison_record.ts";
+import { checkRabbitmqProjection } from "./checks/rabbitmq.ts";
 import {
   checkRedisDelay,
   checkRedisHistory,
@@ -29,7 +45,7 @@ import {
 import { checkExtensionWrite, checkForbiddenKey, checkReemit } from "./checks/reemit.ts";
 import { checkEncodeReject } from "./checks/reject.ts";
 import { checkPulsarExhaustion, checkVersionGate } from "./checks/settle.ts";
-import { checkIdentityVerdict, checkThreeVerdicts } from "./checks/verdicts.ts";
+import { checkIdentityVerdict } from "./checks/verdicts.ts";
 import type { CaseCheck, Plan, PlanEntry, SectionPlan } from "./run.ts";
 
 /** The room whose presence makes the repository carry a binding. */
@@ -108,7 +124,7 @@ export const PLAN: Plan = {
     },
   },
   // amqp
-  rabbitmq: transport("rabbitmq"),
+  rabbitmq: { blocks: { property_projection: { check: checkRabbitmqProjection } } },
   // sqs
   sqs: binding("sqs", "attribute_projection", checkSqsAttempts),
   delay: transport("sqs"),
@@ -121,10 +137,30 @@ export const PLAN: Plan = {
   pulsar_exhaustion: { check: checkPulsarExhaustion },
   version_gate_pulsar: { check: checkVersionGate("pulsar") },
   // kafka
-  kafka: binding("kafka", "property_projection", checkKafkaAttempts),
-  kafka_poison: { check: checkThreeVerdicts },
-  backoff: transport("kafka"),
+  kafka: {
+    blocks: {
+      property_projection: { check: checkKafkaProjection },
+      attempts_reconciliation: { check: checkKafkaAttempts },
+      schema_version_gate: { check: checkKafkaGate },
+    },
+  },
+  kafka_poison: { check: checkKafkaPoison },
+  backoff: {
+    blocks: {
+      cases: { check: checkKafkaDelay },
+      retry_republish: { check: checkKafkaRetry },
+      topic_names: { check: checkKafkaTopicName },
+      retry_attempt_tier: { check: checkKafkaRetryTier },
+      default_tiers: { check: checkKafkaDefaultTiers },
+    },
+  },
   // artemis
-  artemis: binding("artemis", "property_projection", checkArtemisAttempts),
-  version_gate_artemis: { check: checkVersionGate("artemis") },
+  artemis: {
+    blocks: {
+      property_projection: { check: checkArtemisProjection },
+      attempts_reconciliation: { check: checkArtemisAttempts },
+      schema_version_gate: { check: checkArtemisGate },
+    },
+  },
+  version_gate_artemis: { check: checkArtemisVersionGate },
 };

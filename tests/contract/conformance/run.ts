@@ -16,8 +16,14 @@ export type CaseCheck = (
 
 /** Where live servers are; each is asked for when a case needs it, and undefined when there is none. */
 export interface Servers {
+  /** URL of an Artemis. */
+  artemis?(): Promise<string | undefined>;
+  /** Port of a Kafka on 127.0.0.1. */
+  kafka?(): Promise<number | undefined>;
   /** Port of a Redis on 127.0.0.1. */
   redis?(): Promise<number | undefined>;
+  /** URL of a RabbitMQ. */
+  rabbitmq?(): Promise<string | undefined>;
 }
 
 /** How a section or one of its blocks is run: by a check, or not before the named file exists. */

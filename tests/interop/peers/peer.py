@@ -1,6 +1,7 @@
 """The published Python SDK as a partner for tests.
 
-    peer.py URL legacy|zset
+    peer.py URL [legacy|zset]        the layout is for Redis alone
+    peer.py URL [GROUP:TIER,TIER]    group and retry tiers (ms) are for Kafka alone
 
 One JSON request a line on standard input, one JSON answer a line on standard output. A request has an
 `op`; the others of its members are that function's arguments. Bodies are base64.
@@ -13,8 +14,7 @@ import sys
 import time
 
 from babelqueue import BabelQueue, EnvelopeCodec, headers_from_context
-from babelqueue.redis_transport import RedisTransport
-from babelqueue.transport import ReceivedMessage
+from babelqueue.transport import ReceivedMessage, make_transport
 
 
 def to_text(data):
@@ -27,18 +27,35 @@ def from_text(text):
 
 
 class Peer:
-    def __init__(self, url, layout):
+    def __init__(self, url, layout=None):
         self.url = url
         self.zset = layout == "zset"
+        self.group, _, tiers = (layout or "").partition(":")
+        self.tiers = [int(tier) for tier in tiers.split(",") if tier]
         self.transports = {}
         self.reservations = []
 
     def transport(self, retry_after):
         if retry_after not in self.transports:
-            self.transports[retry_after] = RedisTransport(
-                self.url, laravel_compat=self.zset, retry_after=retry_after
-            )
+            self.transports[retry_after] = self.make(retry_after)
         return self.transports[retry_after]
+
+    def make(self, retry_after):
+        if self.url.startswith("kafka"):
+            from babelqueue.kafka_transport import KafkaTransport
+
+            return KafkaTransport(self.url, group_id=self.group, retry_tiers_ms=self.tiers or None)
+        if not self.url.startswith("redis"):
+            return make_transport(self.url)
+        from babelqueue.redis_transport import RedisTransport
+
+        return RedisTransport(self.url, laravel_compat=self.zset, retry_after=retry_after)
+
+    def let_go(self):
+        """Ends what its client holds beyond what it was asked for: one message a link, a place in a group."""
+        for transport in self.transports.values():
+            transport.close()
+        self.transports.clear()
 
     def publish(self, queue, job, data, traceId=None, headers=None, delay=None):
         transport = self.transport(90)
@@ -51,6 +68,18 @@ class Peer:
             return {"id": app.publish_with_headers(job, data, headers, trace_id=traceId)}
         return {"id": app.publish(job, data, trace_id=traceId)}
 
+    def reinject(self, queue, group, count, timeout=30.0):
+        """Runs the SDK's re-injector until it has forwarded so many records."""
+        from babelqueue.kafka_retry import RetryReinjector
+
+        worker = RetryReinjector(
+            self.url, work_topics=[queue], retry_tiers_ms=self.tiers, group_id=group)
+        done, end = 0, time.monotonic() + timeout
+        while done < count and time.monotonic() < end:
+            done += worker.run_once(0.1) or 0
+        worker.close()
+        return {"done": done}
+
     def publishRaw(self, queue, body):
         self.transport(90).publish(queue, to_text(body))
         return {}
@@ -61,11 +90,17 @@ class Peer:
         if message is None:
             return {"reservation": None}
         self.reservations.append((transport, message))
-        return {
+        answer = {
             "reservation": len(self.reservations) - 1,
             "body": from_text(message.body),
             "headers": dict(message.headers or {}),
         }
+        # What Redis stores of a reservation: a member of the zset, or a token and the element.
+        if self.url.startswith("redis"):
+            handle = message.handle
+            stored = handle if self.zset else f"{handle.token}:{handle.raw}"
+            answer["reserved"] = from_text(stored)
+        return answer
 
     def ack(self, reservation):
         transport, message = self.reservations[reservation]
@@ -74,8 +109,12 @@ class Peer:
 
     def ackStored(self, queue, body, stored):
         """Acknowledges a reservation that somebody else made, by what is stored of it."""
-        message = ReceivedMessage(body=to_text(body), queue=queue, handle=to_text(stored))
-        self.transport(90).ack(message)
+        handle = to_text(stored)
+        if not self.zset:
+            from babelqueue.redis_transport import _LegacyHandle
+
+            handle = _LegacyHandle(raw=handle[33:], token=handle[:32])
+        self.transport(90).ack(ReceivedMessage(body=to_text(body), queue=queue, handle=handle))
         return {}
 
     def release(self, reservation, delay=0):
@@ -119,12 +158,14 @@ class Peer:
                 taken, last = taken + 1, time.monotonic()
             elif time.monotonic() - last > idle:
                 break
+        if self.url.startswith(("artemis", "kafka")):
+            self.let_go()
         return {"taken": taken, "failed": seen["failed"], "handled": seen["handled"]}
 
 
 def main():
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
-    peer = Peer(sys.argv[1], sys.argv[2])
+    peer = Peer(*sys.argv[1:3])
     sys.stdin.reconfigure(encoding="utf-8")
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:

@@ -1,0 +1,66 @@
+/**
+ * Measures producing and the whole worker on Kafka beside bare kafkajs, in the same run and in turn.
+ * Only the ratios mean something; allow a tenth for noise. Needs a Kafka, which it starts.
+ *
+ * Run `deno bench -A bench/kafka.bench.ts`, `bun bench/kafka.bench.ts` or `node bench/kafka.bench.ts`.
+ * `BQ_BENCH_ROUNDS` (3) says how often everything is measured.
+ *
+ * @module
+ */
+
+import process from "node:process";
+import { startKafka } from "../tests/brokers/mod.ts";
+import { report, runtime } from "./_measure.ts";
+import {
+  consumeBare,
+  consumeOurs,
+  type KafkaLoad,
+  produceBare,
+  produceOurs,
+} from "./_kafka_load.ts";
+
+const ROUNDS = Number(process.env["BQ_BENCH_ROUNDS"] ?? 3);
+const GOAL = 0.8;
+const KB2 = 1_750;
+
+const broker = await startKafka();
+const load = (count: number, pad: number, batch: number): KafkaLoad => ({
+  port: broker.port,
+  count,
+  pad,
+  batch,
+  partitions: 3,
+});
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN;
+}
+
+/** Both once before it counts, since a compiler needs some messages of either to have seen them. */
+async function race(
+  name: string,
+  size: string,
+  own: (on: KafkaLoad) => Promise<number>,
+  bare: (on: KafkaLoad) => Promise<number>,
+  on: KafkaLoad,
+): Promise<void> {
+  const ratios: number[] = [];
+  const rates: [number, number][] = [];
+  for (let round = 0; round <= ROUNDS; round++) {
+    const [first, second] = [await bare(on), await own(on)];
+    if (round === 0) continue;
+    ratios.push(second / first);
+    rates.push([second, first]);
+  }
+  report(name, size, median(ratios), GOAL);
+  const best = (which: 0 | 1): string => Math.max(...rates.map((pair) => pair[which])).toFixed(0);
+  console.log(`${"".padEnd(52)}ours ${best(0)}/s, bare ${best(1)}/s`);
+}
+
+console.log(`@bq/kafka on ${runtime}, ${ROUNDS} rounds; times as fast as bare kafkajs`);
+for (const [size, pad] of [["0.3 KB", 0], ["2 KB", KB2]] as const) {
+  await race("produce, one at a time", size, produceOurs, produceBare, load(1_000, pad, 1));
+  await race("produce, 100 at a time", size, produceOurs, produceBare, load(10_000, pad, 100));
+  await race("consume and commit each", size, consumeOurs, consumeBare, load(4_000, pad, 500));
+}
+await broker.stop();

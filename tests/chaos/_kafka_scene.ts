@@ -1,0 +1,76 @@
+/** One queue on one Kafka, with workers that come and go. */
+
+import { createTopics } from "@bq/kafka";
+import type { RunningBroker } from "../brokers/mod.ts";
+import { type Lab, openLab, text } from "../kafka/lab.ts";
+import { BrokerScene, playScene } from "./_broker_scene.ts";
+import { KAFKA_TIERS_MS, kafkaGroup } from "./_plan.ts";
+import { retryTopic } from "@bq/kafka";
+
+/** Partitions of a scene's topic, and so the most records in hand at a time. */
+export const PARTITIONS = 6;
+
+/** One test's queue and workers. */
+export class KafkaScene extends BrokerScene {
+  override readonly queue: string = `chaos-${crypto.randomUUID()}`;
+  readonly #broker: RunningBroker;
+  readonly #lab: Lab;
+
+  constructor(broker: RunningBroker) {
+    super();
+    this.#broker = broker;
+    this.#lab = openLab(broker);
+  }
+
+  override get url(): string {
+    return this.#broker.url;
+  }
+
+  /** Makes the topics. */
+  async prepare(): Promise<void> {
+    await createTopics(this.#lab.client, [this.queue], {
+      retryTiersMs: KAFKA_TIERS_MS,
+      partitions: PARTITIONS,
+    });
+  }
+
+  /** What no group has committed, on the work topic and on the tiers. */
+  override async size(): Promise<number> {
+    const { groupId, reinjectGroupId } = kafkaGroup(this.queue);
+    const tiers = KAFKA_TIERS_MS.map((_, index) => retryTopic(this.queue, index + 1));
+    const lags = [this.#lag(groupId, this.queue)];
+    for (const tier of tiers) lags.push(this.#lag(reinjectGroupId, tier));
+    return (await Promise.all(lags)).reduce((sum, lag) => sum + lag, 0);
+  }
+
+  override async deadRecords(): Promise<readonly string[]> {
+    return (await this.#lab.read(`${this.queue}.dlq`)).map(({ value }) => text(value));
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.#lab.close();
+  }
+
+  async #lag(groupId: string, topic: string): Promise<number> {
+    const { client } = this.#lab;
+    const [ranges, committed] = await Promise.all([
+      client.ranges(topic),
+      client.committed(groupId, topic),
+    ]);
+    let lag = 0n;
+    for (const { partition, low, high } of ranges) lag += high - (committed.get(partition) ?? low);
+    return Number(lag);
+  }
+}
+
+/** Plays one scene and clears it away. */
+export function playOnKafka(
+  broker: RunningBroker,
+  act: (scene: KafkaScene) => Promise<void>,
+): Promise<void> {
+  return playScene(new KafkaScene(broker), async (scene) => {
+    await scene.prepare();
+    await act(scene);
+  });
+}

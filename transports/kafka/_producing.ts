@@ -1,0 +1,135 @@
+/**
+ * Writes of one transport: one batch of a topic at a time, and everything that comes meanwhile is the
+ * next batch. So the order is kept, and under load a request carries many records.
+ */
+
+import { closedError, isRefused } from "./_errors.ts";
+import type { KafkaClient, OutgoingRecord } from "./client.ts";
+
+/** Most records of one batch. */
+const LARGEST_BATCH = 500;
+/** Most bytes of one batch; a broker refuses more than about a million for a partition. */
+const LARGEST_BATCH_BYTES = 900_000;
+/** What a record costs beside its bytes. */
+const RECORD_BYTES = 80;
+
+interface Waiting {
+  readonly record: OutgoingRecord;
+  readonly written: PromiseWithResolvers<void>;
+  sent: boolean;
+}
+
+/** A write that was called off; `sent` says whether it was under way. */
+export class CalledOffError extends Error {
+  /** Whether it was under way. */
+  readonly sent: boolean;
+
+  /** @param sent Whether it was under way. */
+  constructor(sent: boolean) {
+    super(sent ? "no answer came in time" : "it was called off before it was sent");
+    this.sent = sent;
+  }
+}
+
+/** The writes of a transport. */
+export class Producing {
+  readonly #client: KafkaClient;
+  readonly #topics: Map<string, Waiting[]> = new Map();
+  readonly #running: Set<Promise<void>> = new Set();
+  #ended: Error | undefined;
+
+  /** @param client What writes. */
+  constructor(client: KafkaClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Writes records of one topic, in order.
+   *
+   * @param records The records.
+   * @param signal Calls off what was not sent yet, and waits no longer for the rest.
+   * @returns One promise a record.
+   */
+  write(records: readonly OutgoingRecord[], signal?: AbortSignal): Promise<void>[] {
+    return records.map((record) => {
+      const written = Promise.withResolvers<void>();
+      if (this.#ended !== undefined) written.reject(this.#ended);
+      else if (signal?.aborted) written.reject(new CalledOffError(false));
+      else this.#add({ record, written, sent: false }, signal);
+      return written.promise;
+    });
+  }
+
+  /** Waits for what is under way. */
+  async drained(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  /** Refuses everything from now on, and what waits. */
+  end(): void {
+    this.#ended = closedError("write to Kafka", "the transport is closed");
+    for (const waiting of this.#topics.values()) {
+      for (const { written } of waiting.splice(0)) written.reject(this.#ended);
+    }
+  }
+
+  #add(waiting: Waiting, signal: AbortSignal | undefined): void {
+    const { topic } = waiting.record;
+    const callOff = (): void => this.#callOff(waiting);
+    signal?.addEventListener("abort", callOff, { once: true });
+    const settled = (): void => signal?.removeEventListener("abort", callOff);
+    waiting.written.promise.then(settled, settled);
+    const queue = this.#topics.get(topic);
+    if (queue !== undefined) return void queue.push(waiting);
+    const started = [waiting];
+    this.#topics.set(topic, started);
+    const run = this.#run(topic, started).finally(() => this.#running.delete(run));
+    this.#running.add(run);
+  }
+
+  #callOff(waiting: Waiting): void {
+    const queue = this.#topics.get(waiting.record.topic) ?? [];
+    if (queue.includes(waiting)) queue.splice(queue.indexOf(waiting), 1);
+    waiting.written.reject(new CalledOffError(waiting.sent));
+  }
+
+  async #run(topic: string, queue: Waiting[]): Promise<void> {
+    // What is written in the same turn goes out together.
+    await Promise.resolve();
+    while (queue.length > 0) await this.#send(nextBatch(queue));
+    this.#topics.delete(topic);
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
+    if (batch.length === 0) return;
+    for (const waiting of batch) waiting.sent = true;
+    try {
+      await this.#client.send(batch.map(({ record }) => record));
+      for (const { written } of batch) written.resolve();
+    } catch (error) {
+      // One record may be the reason that all were refused.
+      if (batch.length > 1 && isRefused(error)) {
+        for (const one of batch) await this.#send([one]);
+      } else for (const { written } of batch) written.reject(error);
+    }
+  }
+}
+
+function nextBatch(queue: Waiting[]): Waiting[] {
+  let count = 0;
+  let bytes = 0;
+  for (const { record } of queue) {
+    bytes += sizeOf(record);
+    if (count > 0 && (bytes > LARGEST_BATCH_BYTES || count === LARGEST_BATCH)) break;
+    count++;
+  }
+  return queue.splice(0, count);
+}
+
+function sizeOf({ value, key, headers }: OutgoingRecord): number {
+  const sides = headers.reduce(
+    (sum, [name, text]) => sum + 2 * name.length + (text?.length ?? 0),
+    0,
+  );
+  return RECORD_BYTES + (value?.length ?? 0) + (key?.length ?? 0) + sides;
+}

@@ -1,0 +1,247 @@
+import { Buffer } from "node:buffer";
+import type {
+  ConsumerSetup,
+  KafkaClient,
+  KafkaConsumer,
+  NewTopic,
+  OutgoingRecord,
+  PartitionRange,
+  RecordHeaders,
+} from "../client.ts";
+import { Partitioner } from "../_partitioner.ts";
+import { KafkajsMember } from "./_kafkajs_consumer.ts";
+import type {
+  KafkajsAdmin,
+  KafkajsLike,
+  KafkajsMessage,
+  KafkajsProducer,
+} from "./_kafkajs_like.ts";
+
+export type { KafkajsLike };
+
+/** Number of the resource type "topic". */
+const TOPIC = 2;
+
+/** How the client writes. */
+export interface KafkajsOptions {
+  /**
+   * Whether the broker recognises a batch that was sent again.
+   *
+   * @default {true}
+   */
+  readonly idempotent?: boolean;
+}
+
+/**
+ * Adapts a `Kafka` of `kafkajs`. What is made of it, producers and consumers, is closed with the
+ * transport. A header without a value is written as an empty one, because the client cannot write it.
+ *
+ * @param kafka The `Kafka`.
+ * @param options How it writes.
+ * @returns The surface that the transport uses.
+ */
+export function kafkajsClient(kafka: KafkajsLike, options: KafkajsOptions = {}): KafkaClient {
+  return new Kafkajs(kafka, options.idempotent ?? true);
+}
+
+/** A producer, and how many batches are under way on it. */
+interface Writer {
+  readonly producer: KafkajsProducer;
+  readonly connected: Promise<void>;
+  sending: number;
+  retired: boolean;
+}
+
+class Kafkajs implements KafkaClient {
+  readonly #kafka: KafkajsLike;
+  readonly #idempotent: boolean;
+  readonly #partitioner: Partitioner = new Partitioner();
+  readonly #closing: Set<Promise<void>> = new Set();
+  #writer: Writer | undefined;
+  #admin: { client: KafkajsAdmin; connected: Promise<void> } | undefined;
+
+  constructor(kafka: KafkajsLike, idempotent: boolean) {
+    this.#kafka = kafka;
+    this.#idempotent = idempotent;
+  }
+
+  async connect(): Promise<void> {
+    await this.#writing().connected;
+  }
+
+  async send(records: readonly OutgoingRecord[]): Promise<void> {
+    const writer = this.#writing();
+    writer.sending++;
+    try {
+      await writer.connected;
+      for (const [topic, messages] of byTopic(records)) {
+        await writer.producer.send({ topic, acks: -1, messages });
+      }
+    } catch (error) {
+      // Its sequence numbers may not be the broker's any more: the next batch could be taken for this
+      // one and never be written.
+      writer.retired = true;
+      if (this.#writer === writer) this.#writer = undefined;
+      throw error;
+    } finally {
+      writer.sending--;
+      if (writer.retired && writer.sending === 0) this.#end(writer.producer);
+    }
+  }
+
+  consumer(setup: ConsumerSetup): KafkaConsumer {
+    return new KafkajsMember(this.#kafka, setup);
+  }
+
+  async partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const admin = await this.#administrating();
+    // Asked for by name, one topic that is missing or quite new would make the client fail.
+    const { topics: found } = await admin.fetchTopicMetadata();
+    return new Map(
+      found
+        .filter(({ name, partitions }) => topics.includes(name) && partitions.length > 0)
+        .map(({ name, partitions }) => [name, partitions.length]),
+    );
+  }
+
+  async ranges(topic: string): Promise<readonly PartitionRange[]> {
+    const admin = await this.#administrating();
+    return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
+      partition,
+      low: BigInt(low),
+      high: BigInt(high),
+    }));
+  }
+
+  async committed(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
+    const admin = await this.#administrating();
+    const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+    return new Map(
+      (found?.partitions ?? [])
+        .map(({ partition, offset }) => [partition, BigInt(offset)] as const)
+        .filter(([, offset]) => offset >= 0n),
+    );
+  }
+
+  async configs(
+    topics: readonly string[],
+  ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+    const admin = await this.#administrating();
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: topics.map((name) => ({ type: TOPIC, name })),
+    });
+    return new Map(resources.map(({ resourceName, configEntries }) => [
+      resourceName,
+      new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+    ]));
+  }
+
+  async createTopics(topics: readonly NewTopic[]): Promise<void> {
+    const admin = await this.#administrating();
+    await admin.createTopics({
+      waitForLeaders: true,
+      topics: topics.map(({ topic, partitions, replicas, configs }) => ({
+        topic,
+        ...(partitions === undefined ? {} : { numPartitions: partitions }),
+        ...(replicas === undefined ? {} : { replicationFactor: replicas }),
+        configEntries: Object.entries(configs).map(([name, value]) => ({ name, value })),
+      })),
+    });
+  }
+
+  async close(): Promise<void> {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    if (writer !== undefined) this.#end(writer.producer);
+    const admin = this.#admin;
+    this.#admin = undefined;
+    await Promise.allSettled([admin?.client.disconnect(), ...this.#closing]);
+  }
+
+  #writing(): Writer {
+    if (this.#writer !== undefined) return this.#writer;
+    const partitions = new WeakMap<object, number>();
+    const producer = this.#kafka.producer({
+      idempotent: this.#idempotent,
+      allowAutoTopicCreation: false,
+      retry: { retries: 5 },
+      createPartitioner: () => (place: Place) => {
+        // The same record goes to the same partition when it is sent again.
+        const known = partitions.get(place.message);
+        if (known !== undefined) return known;
+        const { topic, message: { key }, partitionMetadata } = place;
+        const picked = this.#partitioner.pick(topic, key, partitionMetadata.length);
+        partitions.set(place.message, picked);
+        return picked;
+      },
+    });
+    const connected = producer.connect();
+    const writer = { producer, connected, sending: 0, retired: false };
+    connected.catch(() => {
+      if (this.#writer === writer) this.#writer = undefined;
+    });
+    return this.#writer = writer;
+  }
+
+  async #administrating(): Promise<KafkajsAdmin> {
+    if (this.#admin === undefined) {
+      const client = this.#kafka.admin({ retry: { retries: 5 } });
+      const admin = { client, connected: client.connect() };
+      this.#admin = admin;
+      admin.connected.catch(() => {
+        if (this.#admin === admin) this.#admin = undefined;
+      });
+    }
+    const { client, connected } = this.#admin;
+    await connected;
+    return client;
+  }
+
+  #end(producer: KafkajsProducer): void {
+    const ended = producer.disconnect().catch(() => {}).finally(() => this.#closing.delete(ended));
+    this.#closing.add(ended);
+  }
+}
+
+interface Place {
+  readonly topic: string;
+  readonly message: KafkajsMessage;
+  readonly partitionMetadata: readonly unknown[];
+}
+
+function byTopic(records: readonly OutgoingRecord[]): Map<string, KafkajsMessage[]> {
+  const topics = new Map<string, KafkajsMessage[]>();
+  for (const record of records) {
+    const messages = topics.get(record.topic) ?? [];
+    topics.set(record.topic, messages);
+    messages.push({
+      key: record.key === null ? null : buffer(record.key),
+      value: record.value === null ? null : buffer(record.value),
+      timestamp: `${record.timestampMs}`,
+      headers: headersOf(record.headers),
+    });
+  }
+  return topics;
+}
+
+function headersOf(headers: RecordHeaders): Record<string, Buffer | Buffer[]> {
+  const map = Object.create(null) as Record<string, Buffer | Buffer[]>;
+  for (const [name, value] of headers) {
+    const bytes = buffer(value ?? new Uint8Array(0));
+    const before = map[name];
+    map[name] = before === undefined
+      ? bytes
+      : Array.isArray(before)
+      ? [...before, bytes]
+      : [before, bytes];
+  }
+  return map;
+}
+
+/** The client writes only these as they are. */
+function buffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

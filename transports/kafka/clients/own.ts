@@ -1,0 +1,87 @@
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { KafkaClient } from "../client.ts";
+import type { ConnectionOptions } from "../options.ts";
+import { kafkajsClient, type KafkajsLike } from "./kafkajs.ts";
+
+/** Longest time for a connection, in milliseconds. */
+const CONNECT_MS = 5_000;
+/** Longest time for the answer to a request, in milliseconds. */
+const REQUEST_MS = 10_000;
+/** Silence after which a connection is probed, in milliseconds. */
+const KEEP_ALIVE_MS = 60_000;
+/** kafkajs' level for no log at all: what matters comes as an error or an event. */
+const NO_LOG = 0;
+
+/** What kafkajs says about a socket that it wants. */
+interface SocketOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly ssl?: object | false | null;
+  onConnect(): void;
+}
+
+/**
+ * Makes a client of kafkajs, not yet connected.
+ *
+ * @param connection Its options.
+ */
+export async function ownClient(connection: ConnectionOptions): Promise<KafkaClient> {
+  const { default: kafkajs } = await import("kafkajs");
+  const sockets = new Sockets(connection["socketFactory"] as typeof open | undefined);
+  const kafka = new kafkajs.Kafka({
+    clientId: "babelqueue",
+    connectionTimeout: CONNECT_MS,
+    requestTimeout: REQUEST_MS,
+    logLevel: NO_LOG,
+    ...connection,
+    socketFactory: sockets.open,
+  } as never);
+  const client = kafkajsClient(kafka as unknown as KafkajsLike);
+  const close = client.close.bind(client);
+  client.close = async (): Promise<void> => {
+    await close();
+    sockets.destroy();
+  };
+  return client;
+}
+
+/**
+ * Every socket of a client. A request that meets a broken connection connects anew, even for a consumer
+ * that is disconnected meanwhile: such a connection, and its timers, would keep the process from
+ * ending.
+ */
+class Sockets {
+  readonly #open: Set<Socket> = new Set();
+  readonly #factory: typeof open;
+  readonly open = (options: SocketOptions): Socket => {
+    const socket = this.#factory(options);
+    this.#open.add(socket);
+    socket.once("close", () => this.#open.delete(socket));
+    return socket;
+  };
+
+  constructor(factory: typeof open = open) {
+    this.#factory = factory;
+  }
+
+  destroy(): void {
+    // The client only clears up behind an error.
+    for (const socket of this.#open) socket.destroy(new Error("the client is closed"));
+  }
+}
+
+function open({ host, port, ssl, onConnect }: SocketOptions): Socket {
+  // Without TLS the client says so in more than one way.
+  const name = isAddress(host) ? {} : { servername: host };
+  const socket = ssl
+    ? connectTls({ host, port, ...name, ...ssl }, onConnect)
+    : connectPlain({ host, port }, onConnect);
+  socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  return socket;
+}
+
+/** The name of a server is sent with TLS, an address is not. */
+function isAddress(host: string): boolean {
+  return host.includes(":") || /^[0-9.]+$/.test(host);
+}

@@ -1,0 +1,296 @@
+import {
+  BabelQueueError,
+  type Capabilities,
+  type Delivery,
+  type Outgoing,
+  type PublishDelay,
+  type PublishOutcome,
+  type QueueSize,
+  type SettlementPolicy,
+  type SignalOptions,
+  type SubscribeOptions,
+  type Subscription,
+  type Transport,
+  type TransportContext,
+  type TransportEvent,
+} from "@bq/core/transport";
+import { closedError, connectionError } from "./_errors.ts";
+import { CONFIRMED, outcomeOf } from "./_outcome.ts";
+import { Producing } from "./_producing.ts";
+import { Reinjections } from "./_reinjections.ts";
+import { adapted } from "./clients/adapt.ts";
+import { ownClient } from "./clients/own.ts";
+import type { ConsumerEvents, IncomingRecord, KafkaClient, KafkaConsumer } from "./client.ts";
+import { assertTopic, sizeOf, unread } from "./_inspect.ts";
+import { type KafkaOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { kafkaPolicy } from "./policy.ts";
+import { publishRecord } from "./project.ts";
+import { KafkaSubscription } from "./subscription.ts";
+import { checkTopics, type TopicFinding } from "./topics.ts";
+
+/** The transport made by {@linkcode kafka}: it can count its queues and check their topics. */
+export interface KafkaTransport extends Transport {
+  /**
+   * Counts a queue: what the group has not committed yet, and what waits on the tiers. In flight are
+   * the records in the hands of this transport alone. Records that a transaction left behind count.
+   */
+  size(queue: string): Promise<QueueSize>;
+  /**
+   * Looks for topics of queues that are missing or badly set.
+   *
+   * @param queues Names of the queues.
+   * @returns What is wrong; empty when nothing is.
+   */
+  check(...queues: readonly string[]): Promise<TopicFinding[]>;
+}
+
+/**
+ * Makes a transport on Kafka.
+ *
+ * @param options A URL, or {@linkcode KafkaOptions}.
+ * @returns The transport, to be handed to {@linkcode BabelQueue}.
+ * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
+ *
+ * @example A worker that retries
+ * ```ts ignore
+ * import { BabelQueue } from "@bq/core";
+ * import { DEFAULT_RETRY_TIERS_MS, kafka } from "@bq/kafka";
+ *
+ * const transport = kafka({
+ *   url: "kafka://localhost:9092",
+ *   retryTiersMs: DEFAULT_RETRY_TIERS_MS,
+ *   reinject: true,
+ * });
+ * const bq = new BabelQueue(transport, { queue: "orders", maxAttempts: 5, deadLetter: true });
+ * bq.handle("urn:babel:orders:created", (order) => console.log(order.order_id));
+ * await bq.run({ concurrency: 6 });
+ * ```
+ */
+export function kafka(options: string | KafkaOptions = {}): KafkaTransport {
+  return new OnKafka(resolveOptions(typeof options === "string" ? { url: options } : options));
+}
+
+/** What an open transport has. */
+interface Open {
+  readonly context: TransportContext;
+  readonly client: KafkaClient;
+  readonly producing: Producing;
+}
+
+class OnKafka implements KafkaTransport {
+  readonly name: string = "kafka";
+  readonly capabilities: Capabilities;
+  readonly policy: SettlementPolicy;
+  readonly #options: ResolvedOptions;
+  readonly #given: KafkaClient | undefined;
+  readonly #sources: WeakMap<Delivery, IncomingRecord> = new WeakMap();
+  readonly #subscriptions: Set<KafkaSubscription> = new Set();
+  readonly #queues: WeakMap<KafkaSubscription, string> = new WeakMap();
+  readonly #checked: Set<string> = new Set();
+  #reinjections: Reinjections | undefined;
+  #opened: Open | undefined;
+  #opening = false;
+  #closed = false;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.#given = options.client === undefined ? undefined : adapted(options.client);
+    const { tiersMs } = options;
+    this.policy = kafkaPolicy({ tiers: tiersMs.length > 0 });
+    const publishDelay: PublishDelay = tiersMs.length > 0
+      ? { kind: "tiers", tiersMs }
+      : { kind: "none" };
+    this.capabilities = Object.freeze({
+      headers: true,
+      publishDelay,
+      order: "key",
+      keys: true,
+      nativeCount: false,
+      versionGate: true,
+      leases: false,
+      peek: false,
+      size: true,
+    });
+  }
+
+  async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
+    if (this.#closed || this.#opened !== undefined || this.#opening) {
+      throw new BabelQueueError(
+        this.#closed ? "closed" : "invalid_option",
+        `Cannot open the Kafka transport: it is ${this.#closed ? "closed" : "open already"}`,
+      );
+    }
+    options.signal?.throwIfAborted();
+    this.#opening = true;
+    const aborted = Promise.withResolvers<never>();
+    const abort = (): void => aborted.reject(options.signal?.reason);
+    options.signal?.addEventListener("abort", abort, { once: true });
+    let client: KafkaClient | undefined;
+    try {
+      client = this.#given ?? await ownClient(this.#options.connection);
+      const connecting = client.connect();
+      connecting.catch(() => {});
+      await Promise.race([connecting, aborted.promise]);
+      const producing = new Producing(client);
+      this.#opened = { context, client, producing };
+      if (this.#options.reinject) {
+        const { clock } = context;
+        const emit = (event: TransportEvent): void => context.emit(event);
+        this.#reinjections = new Reinjections({
+          broker: this.#options,
+          client,
+          producing,
+          clock,
+          emit,
+        });
+      }
+    } catch (error) {
+      void client?.close().catch(() => {});
+      if (options.signal?.aborted) throw error;
+      throw connectionError("connect to Kafka", error);
+    } finally {
+      aborted.promise.catch(() => {});
+      options.signal?.removeEventListener("abort", abort);
+      this.#opening = false;
+    }
+    context.emit({ type: "connected" });
+  }
+
+  async publish(
+    queue: string,
+    messages: readonly Outgoing[],
+    options: SignalOptions = {},
+  ): Promise<readonly PublishOutcome[]> {
+    const { context: { clock }, producing } = this.#use(`publish to '${queue}'`);
+    const { tiersMs } = this.#options;
+    const place = { topic: this.#topic(queue), tiersMs, nowMs: clock.now() };
+    options.signal?.throwIfAborted();
+    const records = messages.map((message) =>
+      publishRecord(message, message.from && this.#sources.get(message.from), place)
+    );
+    const results = await Promise.allSettled(producing.write(records, options.signal));
+    return results.map((result) =>
+      result.status === "fulfilled" ? CONFIRMED : outcomeOf(queue, result.reason)
+    );
+  }
+
+  async subscribe(queue: string, options: SubscribeOptions): Promise<Subscription> {
+    const { context, client, producing } = this.#use(`subscribe to '${queue}'`);
+    const { groupId, tiersMs } = this.#options;
+    const topic = this.#topic(queue);
+    await assertTopic(client, queue, topic);
+    const ends = options.snapshot ? await unread(client, groupId, topic, queue) : undefined;
+    const subscription = new KafkaSubscription({
+      queue,
+      topic,
+      tiersMs,
+      producing,
+      context,
+      options,
+      ends,
+      sources: this.#sources,
+      topicOf: (name) => this.#topic(name),
+      consumer: (events) => this.#consumer(topic, events, client, context),
+      onClose: (closed) => {
+        this.#subscriptions.delete(closed);
+        if (this.#queues.has(closed)) this.#reinjections?.release(queue);
+      },
+    });
+    try {
+      await subscription.start();
+      this.#use(`subscribe to '${queue}'`);
+    } catch (error) {
+      await subscription.close();
+      throw connectionError(`subscribe to '${queue}' in the group '${groupId}'`, error);
+    }
+    this.#subscriptions.add(subscription);
+    this.#queues.set(subscription, queue);
+    this.#reinjections?.acquire(queue);
+    this.#warn(queue, client, context);
+    return subscription;
+  }
+
+  async size(queue: string): Promise<QueueSize> {
+    const { client } = this.#use(`count '${queue}'`);
+    const inFlight = [...this.#subscriptions]
+      .filter((one) => this.#queues.get(one) === queue)
+      .reduce((sum, one) => sum + one.inHand, 0);
+    try {
+      return await sizeOf(client, this.#options, this.#topic(queue), inFlight);
+    } catch (error) {
+      throw connectionError(`count '${queue}'`, error);
+    }
+  }
+
+  async check(...queues: readonly string[]): Promise<TopicFinding[]> {
+    const { client } = this.#use("check topics");
+    const { tiersMs: retryTiersMs, prefix } = this.#options;
+    try {
+      return await checkTopics(client, queues, { retryTiersMs, prefix });
+    } catch (error) {
+      throw connectionError(`check the topics of '${queues.join("', '")}'`, error);
+    }
+  }
+
+  async close(options: SignalOptions = {}): Promise<void> {
+    const opened = this.#opened;
+    this.#closed = true;
+    this.#opened = undefined;
+    await Promise.allSettled([...this.#subscriptions].map((one) => one.close(options)));
+    await this.#reinjections?.close(options.signal);
+    if (opened === undefined) return;
+    const { client, producing } = opened;
+    const aborted = Promise.withResolvers<void>();
+    const abort = (): void => aborted.resolve();
+    options.signal?.addEventListener("abort", abort, { once: true });
+    if (options.signal?.aborted) abort();
+    await Promise.race([producing.drained(), aborted.promise]);
+    producing.end();
+    await Promise.race([client.close(), aborted.promise]);
+    options.signal?.removeEventListener("abort", abort);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #use(verb: string): Open {
+    if (this.#opened !== undefined) return this.#opened;
+    throw closedError(verb, `the Kafka transport is ${this.#closed ? "closed" : "not open yet"}`);
+  }
+
+  /** Contract: K3. */
+  #topic(queue: string): string {
+    const topic = this.#options.prefix + queue;
+    if (queue !== "" && topic.length <= 249 && /^[a-zA-Z0-9._-]+$/.test(topic)) return topic;
+    throw new BabelQueueError(
+      "invalid_option",
+      `Cannot use queue '${queue}': the name of a Kafka topic has 1 to 249 letters, digits, '.', '_' and '-'`,
+    );
+  }
+
+  #consumer(
+    topic: string,
+    events: ConsumerEvents,
+    client: KafkaClient,
+    { clock }: TransportContext,
+  ): KafkaConsumer {
+    return client.consumer({ ...this.#options, topics: [topic], clock, events });
+  }
+
+  /** Starts what serves the tiers, and says once what is wrong with their topics. Contract: K45. */
+  #warn(queue: string, client: KafkaClient, context: TransportContext): void {
+    const { tiersMs: retryTiersMs, prefix } = this.#options;
+    if (retryTiersMs.length === 0 || this.#checked.has(queue)) return;
+    this.#checked.add(queue);
+    checkTopics(client, [queue], { retryTiersMs, prefix, deadLetter: false }).then(
+      (findings) => {
+        for (const { message } of findings) {
+          context.emit({ type: "warning", code: "topic", message });
+        }
+      },
+      // Whoever may not read settings can still work.
+      () => {},
+    );
+  }
+}

@@ -45,7 +45,7 @@ test("artemis: a publish whose answer was cut off is uncertain, and there once",
     await app.publish(URN, { n: 0 });
     const cut = proxy.cutAnswer({ request: transfers });
     await assert.rejects(
-      app.publish(URN, { n: 1 }, { timeoutMs: 15_000 }),
+      app.publish(URN, { n: 1 }, { timeoutMs: 600_000 }),
       (error: unknown) => error instanceof PublishUncertainError,
     );
     await cut;

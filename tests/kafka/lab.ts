@@ -184,6 +184,7 @@ export function headersOf({ headers }: Pick<IncomingRecord, "headers">): [string
 }
 
 /** Bytes as text. */
-export function text(bytes: Uint8Array | null): string {
+export function text(bytes: Uint8Array | string | null): string {
+  if (typeof bytes === "string") return bytes;
   return new TextDecoder().decode(bytes ?? new Uint8Array(0));
 }

@@ -17,17 +17,11 @@ const CONTRACT: ReadonlySet<string> = new Set(Object.values(HEADER));
 /** Headers that say where a record waits, and end with its wait. */
 const WAIT: ReadonlySet<string> = new Set([HEADER.delay, HEADER.originalTopic]);
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The bytes of a header's value. */
-export function headerBytes(text: string): Uint8Array {
-  return encoder.encode(text);
-}
-
 /** The text of a header's value; bytes that are no UTF-8 become U+FFFD. */
-export function headerText(value: Uint8Array): string {
-  return decoder.decode(value);
+export function headerText(value: Uint8Array | string): string {
+  return typeof value === "string" ? value : decoder.decode(value);
 }
 
 /**
@@ -74,23 +68,20 @@ export function without(headers: RecordHeaders, ...names: readonly string[]): Re
 
 /** Headers of a map. */
 export function headersOf(map: Readonly<Record<string, string>>): RecordHeaders {
-  return Object.entries(map).map(([name, text]) => [name, headerBytes(text)] as const);
+  return Object.entries(map);
 }
 
 /**
  * What a body says, beside it. A version that nobody reads has no slot: such a body is judged by what
  * it says, and not by a slot that came from it. Contract: K1, G4.
  */
-export function contractHeaders(projection: Projection): RecordHeaders {
+export function contractHeaders(projection: Projection): [string, string][] {
   const { urn, traceId, messageId, schemaVersion, lang, attempts } = projection;
-  return headersOf(Object.fromEntries(
-    [
-      [HEADER.job, urn],
-      [HEADER.traceId, traceId ?? ""],
-      [HEADER.messageId, messageId],
-      [HEADER.schemaVersion, schemaVersion === 1 ? "1" : ""],
-      [HEADER.sourceLang, lang],
-      [HEADER.attempts, `${attempts}`],
-    ].filter(([, text]) => text !== ""),
-  ));
+  const headers: [string, string][] = [[HEADER.job, urn]];
+  if (traceId) headers.push([HEADER.traceId, traceId]);
+  if (messageId !== "") headers.push([HEADER.messageId, messageId]);
+  if (schemaVersion === 1) headers.push([HEADER.schemaVersion, "1"]);
+  if (lang !== "") headers.push([HEADER.sourceLang, lang]);
+  headers.push([HEADER.attempts, `${attempts}`]);
+  return headers;
 }

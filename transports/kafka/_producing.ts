@@ -51,13 +51,26 @@ export class Producing {
    * @returns One promise a record.
    */
   write(records: readonly OutgoingRecord[], signal?: AbortSignal): Promise<void>[] {
-    return records.map((record) => {
-      const written = Promise.withResolvers<void>();
-      if (this.#ended !== undefined) written.reject(this.#ended);
-      else if (signal?.aborted) written.reject(new CalledOffError(false));
-      else this.#add({ record, written, sent: false }, signal);
-      return written.promise;
-    });
+    const all = records.map((record): Waiting => ({
+      record,
+      written: Promise.withResolvers(),
+      sent: false,
+    }));
+    const promises = all.map(({ written }) => written.promise);
+    if (this.#ended !== undefined || signal?.aborted) {
+      const error = this.#ended ?? new CalledOffError(false);
+      for (const { written } of all) written.reject(error);
+      return promises;
+    }
+    for (const waiting of all) this.#add(waiting);
+    if (signal === undefined) return promises;
+    const callOff = (): void => {
+      for (const waiting of all) this.#callOff(waiting);
+    };
+    signal.addEventListener("abort", callOff, { once: true });
+    const settled = (): void => signal.removeEventListener("abort", callOff);
+    void Promise.allSettled(promises).then(settled);
+    return promises;
   }
 
   /** Waits for what is under way. */
@@ -73,12 +86,8 @@ export class Producing {
     }
   }
 
-  #add(waiting: Waiting, signal: AbortSignal | undefined): void {
+  #add(waiting: Waiting): void {
     const { topic } = waiting.record;
-    const callOff = (): void => this.#callOff(waiting);
-    signal?.addEventListener("abort", callOff, { once: true });
-    const settled = (): void => signal?.removeEventListener("abort", callOff);
-    waiting.written.promise.then(settled, settled);
     const queue = this.#topics.get(topic);
     if (queue !== undefined) return void queue.push(waiting);
     const started = [waiting];

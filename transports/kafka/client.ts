@@ -7,8 +7,8 @@
 
 import type { Clock } from "@bq/core/transport";
 
-/** The headers of a record in their order; a name may be there more than once, a value may be absent. */
-export type RecordHeaders = readonly (readonly [name: string, value: Uint8Array | null])[];
+/** The headers of a record in their order; a name may be there more than once, a value may be absent. Read from a topic they are bytes; text is written as UTF-8. */
+export type RecordHeaders = readonly (readonly [name: string, value: Uint8Array | string | null])[];
 
 /** A record to be written. */
 export interface OutgoingRecord {

@@ -19,7 +19,6 @@ import {
   foreignHeaders,
   foreignList,
   HEADER,
-  headerBytes,
   headersOf,
   isContract,
   without,
@@ -68,7 +67,8 @@ export function publishRecord(
   }
   const projection = projectionOf(message.body, message.canonical);
   const contract = projection === null ? [] : contractHeaders(projection);
-  const headers = [...contract, ...riders(message, source)];
+  const others = riders(message, source);
+  const headers = others.length === 0 ? contract : [...contract, ...others];
   const { delayMs = 0 } = message;
   if (delayMs > 0) {
     const tier = delayTier(place.tiersMs, delayMs, topic);
@@ -107,7 +107,7 @@ export function retryRecord(
     headers: [
       // The count beside the body is the one that counts, whatever the body can hold.
       ...without(slots(body, source), HEADER.attempts),
-      [HEADER.attempts, headerBytes(`${attempts}`)],
+      [HEADER.attempts, `${attempts}`],
       ...foreignList(source.headers),
       ...waiting(tier.delayMs, workTopic),
     ],
@@ -139,7 +139,7 @@ export function deadLetterRecord(
     ? source.headers.filter(([name]) => isContract(name) && name !== HEADER.delay)
     : [
       ...slots(verdict.record, source),
-      [HEADER.originalTopic, headerBytes(workTopic)] as const,
+      [HEADER.originalTopic, workTopic] as const,
     ];
   return {
     topic,
@@ -178,7 +178,8 @@ function valueOf(body: Uint8Array, source: Source): Uint8Array | null {
 function riders(message: Outgoing, source: Source | undefined): RecordHeaders {
   const own = message.headers ?? {};
   if (source === undefined) {
-    return headersOf(outgoingHeaders(message) ?? {}).filter(([name]) => !isContract(name));
+    const all = outgoingHeaders(message);
+    return all === undefined ? [] : headersOf(all).filter(([name]) => !isContract(name));
   }
   return [
     ...without(foreignList(source.headers), ...Object.keys(own)),

@@ -19,7 +19,7 @@ export interface KafkajsMessage {
   /** Unix milliseconds, in decimal digits. */
   readonly timestamp: string;
   /** Names and values. */
-  readonly headers: Record<string, Buffer | Buffer[]>;
+  readonly headers: Record<string, Buffer | string | (Buffer | string)[]>;
 }
 
 /** A record as the client gives it. */

@@ -19,6 +19,7 @@ import type {
 
 export type { KafkajsLike };
 
+const EMPTY = new Uint8Array(0);
 /** Number of the resource type "topic". */
 const TOPIC = 2;
 
@@ -225,16 +226,13 @@ function byTopic(records: readonly OutgoingRecord[]): Map<string, KafkajsMessage
   return topics;
 }
 
-function headersOf(headers: RecordHeaders): Record<string, Buffer | Buffer[]> {
-  const map = Object.create(null) as Record<string, Buffer | Buffer[]>;
+function headersOf(headers: RecordHeaders): KafkajsMessage["headers"] {
+  const map: KafkajsMessage["headers"] = Object.create(null);
   for (const [name, value] of headers) {
-    const bytes = buffer(value ?? new Uint8Array(0));
+    const written = typeof value === "string" ? value : buffer(value ?? EMPTY);
     const before = map[name];
-    map[name] = before === undefined
-      ? bytes
-      : Array.isArray(before)
-      ? [...before, bytes]
-      : [before, bytes];
+    if (before === undefined) map[name] = written;
+    else map[name] = Array.isArray(before) ? [...before, written] : [before, written];
   }
   return map;
 }

@@ -198,6 +198,8 @@ function load(): Promise<PlatformaticModule> {
   return import("@platformatic/kafka");
 }
 
-function buffer(bytes: Uint8Array | null): Buffer | null {
-  return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+function buffer(bytes: Uint8Array | string | null): Buffer | null {
+  if (bytes === null) return null;
+  if (typeof bytes === "string") return Buffer.from(bytes);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

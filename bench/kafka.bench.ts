@@ -44,7 +44,7 @@ async function race(
   own: (on: KafkaLoad) => Promise<number>,
   bare: (on: KafkaLoad) => Promise<number>,
   on: KafkaLoad,
-  goal: number | undefined = GOAL,
+  goal: number | null = GOAL,
 ): Promise<void> {
   const ratios: number[] = [];
   const rates: [number, number][] = [];
@@ -54,7 +54,7 @@ async function race(
     ratios.push(second / first);
     rates.push([second, first]);
   }
-  report(name, size, median(ratios), goal);
+  report(name, size, median(ratios), goal ?? undefined);
   const best = (which: 0 | 1): string => Math.max(...rates.map((pair) => pair[which])).toFixed(0);
   console.log(`${"".padEnd(52)}ours ${best(0)}/s, bare ${best(1)}/s`);
 }

@@ -1,5 +1,4 @@
 import { asError } from "../core/thrown.ts";
-import type { SettleWriteError } from "../core/errors.ts";
 import { describeVersion, gatedRoute } from "../core/gate.ts";
 import type { Held, SettleCause } from "./_held.ts";
 import type { Outcome } from "./decide.ts";
@@ -125,8 +124,9 @@ export class Reporter {
     this.#info({ type: "lateResult" }, held);
   }
 
-  writeFailed(held: Held, error: SettleWriteError): void {
-    this.#emit({ level: "error", type: "writeFailed", error, ...held.subject() });
+  writeFailed(held: Held, error: unknown): void {
+    const cause = asError(error);
+    this.#emit({ level: "error", type: "writeFailed", error: cause, ...held.subject() });
   }
 
   settleFailed(held: Held, error: unknown): void {

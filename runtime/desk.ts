@@ -240,7 +240,7 @@ export class Desk {
     } catch (error) {
       // A record that cannot be made must not lose the message: it goes back as after a failed write,
       // and since nothing counts it, not at once.
-      this.#report.settleFailed(held, error);
+      this.#report.writeFailed(held, error);
       const { verdict, holdMs } = this.#decide(held, { kind: "writeFailed" });
       decision = { verdict, holdMs: Math.max(holdMs, UNDECIDED_HOLD_MS) };
     }

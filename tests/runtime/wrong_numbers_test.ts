@@ -60,7 +60,7 @@ test("a message about which no decision can be made is held a second, and goes b
     assert.deepEqual(transport.verdicts, []);
     await clock.advance(1);
     assert.deepEqual(transport.verdicts, ["return"]);
-    assert.match(seen.of("settleFailed")[0]!.error.message, /no name/);
+    assert.match(seen.of("writeFailed")[0]!.error.message, /no name/);
     await ended(Promise.all([bq.stop(), running]), clock);
   });
 });

@@ -154,12 +154,12 @@ function parse(url: string): URL {
 /**
  * Checks the options, reads the URL, and fills in the defaults.
  *
- * @param options What was given.
+ * @param given What was given.
  * @returns Every option, set.
  * @throws {BabelQueueError} `invalid_option`, naming option and bound.
  */
-export function resolveOptions(options: ArtemisOptions): ResolvedOptions {
-  checkOptions(options, CHECKS);
+export function resolveOptions(given: ArtemisOptions): ResolvedOptions {
+  const options = checkOptions(given, CHECKS);
   const { url = "artemis://localhost", connection, scheduler = true } = options;
   if (connection !== undefined) refuseBeside(options);
   const { hostname, username, password } = parse(url);

@@ -169,12 +169,12 @@ const CHECKS: { readonly [K in keyof Required<KafkaOptions>]: OptionCheck } = {
 /**
  * Checks the options and fills in the defaults.
  *
- * @param options What was given.
+ * @param given What was given.
  * @returns Every option, set.
  * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
  */
-export function resolveOptions(options: KafkaOptions): ResolvedOptions {
-  checkOptions(options, CHECKS);
+export function resolveOptions(given: KafkaOptions): ResolvedOptions {
+  const options = checkOptions(given, CHECKS);
   const { groupId = "babelqueue", reinject = false } = options;
   if (reinject && (options.retryTiersMs ?? []).length === 0) {
     throw new BabelQueueError(

@@ -81,9 +81,8 @@ export class RetryReinjector {
    * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
    */
   constructor(options: ReinjectorOptions) {
-    checkOptions(options, CHECKS);
-    this.#options = options;
-    this.#broker = resolveBroker(options);
+    this.#options = checkOptions(options, CHECKS);
+    this.#broker = resolveBroker(this.#options);
     if (this.#broker.tiersMs.length === 0) {
       refuseOption("retryTiersMs", options.retryTiersMs, "a list of at least one tier");
     }

@@ -186,12 +186,12 @@ const CHECKS: { readonly [K in keyof Required<RabbitmqOptions>]: OptionCheck } =
 /**
  * Checks the options and fills in the defaults.
  *
- * @param options What was given.
+ * @param given What was given.
  * @returns Every option, set.
  * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
  */
-export function resolveOptions(options: RabbitmqOptions): ResolvedOptions {
-  checkOptions(options, CHECKS);
+export function resolveOptions(given: RabbitmqOptions): ResolvedOptions {
+  const options = checkOptions(given, CHECKS);
   refuseBoth(options, "url", "connection", "each of them says where the broker is");
   for (const own of ["socket", "heartbeatMs", "connectTimeoutMs"] as const) {
     refuseBoth(options, own, "connection", "a ready connection has its own");

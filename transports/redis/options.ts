@@ -171,12 +171,12 @@ const CHECKS: { readonly [K in keyof Required<RedisOptions>]: OptionCheck } = {
 /**
  * Checks the options, adds what the URL's query says, and fills in the defaults.
  *
- * @param options What was given.
+ * @param given What was given.
  * @returns Every option, set.
  * @throws {BabelQueueError} `invalid_option`, naming option, value and bound.
  */
-export function resolveOptions(options: RedisOptions): ResolvedOptions {
-  checkOptions(options, CHECKS);
+export function resolveOptions(given: RedisOptions): ResolvedOptions {
+  const options = checkOptions(given, CHECKS);
   refuseTwoPlaces(options);
   const { url, said } = readUrl(options.url ?? "redis://localhost:6379/0");
   checkOptions(said, CHECKS, "url.");

@@ -29,7 +29,7 @@ const wanted = RUNNERS.filter(({ name, alone }) =>
 await installRuntimes();
 
 /** A runner that has not ended by then is stopped; Node names the file that hangs. */
-const RUNNER_MS = 2_400_000;
+const RUNNER_MS = 3_600_000;
 
 let passed = 0;
 let failed = 0;

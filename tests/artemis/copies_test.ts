@@ -50,10 +50,11 @@ live(
     assert.equal(copy.body, b0({ attempts: '"attempts":1' }));
     assert.equal(copy.delivery_count ?? 0, 0);
     assert.deepEqual({ ...copy, ...NATIVE }, { ...copy });
+    assert.equal(copy["subject"], U);
     assert.equal(copy.correlation_id, TR);
     const { "x-opt-delivery-time": time, ...annotations } = { ...copy.message_annotations };
     assert.equal(typeof time, "number");
-    assert.deepEqual(annotations, { "x-opt-jms-type": U, "x-opt-own": "kept" });
+    assert.deepEqual(annotations, { "x-opt-jms-type": "another", "x-opt-own": "kept" });
     assert.deepEqual({ ...copy.application_properties }, {
       ...FOREIGN,
       bq_replay_bypass: "1",

@@ -26,6 +26,8 @@ test("artemis() refuses what cannot be, naming option, value and bound", () => {
   refused({ url: 7 }, /'url' to 7/);
   refused({ idleTimeoutMs: 0 }, /'idleTimeoutMs' to 0/);
   refused({ idleTimeoutMs: "15" }, /'idleTimeoutMs' to '15'/);
+  refused({ idleTimeoutMs: 2 ** 30 }, /'idleTimeoutMs' to 1073741824: it must be at most/);
+  refused("artemis://user:p%w@host", /'url': .* percent-encoded/);
   refused({ scheduler: "yes" }, /'scheduler' to 'yes': it must be true or false/);
   refused({ containerId: "" }, /'containerId' to ''/);
   refused({ username: "" }, /'username' to ''/);
@@ -66,6 +68,12 @@ test("user and password come from the URL, decoded, or from the options, which c
     containerId: undefined,
     idleTimeoutMs: 15_000,
   });
+});
+
+test("port 80 is port 80, however it is written", () => {
+  for (const port of ["80", "080"]) {
+    assert.equal(resolveOptions({ url: `artemis://h:${port}` }).target.port, 80);
+  }
 });
 
 test("without a scheduler a delayed publish is refused, and retries are held", async () => {

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { RetryAfterError } from "@bq/core";
-import { delayQueueOf } from "@bq/rabbitmq";
+import { delayQueueOf, type RabbitMessage, type RabbitProperties } from "@bq/rabbitmq";
+import { copyProperties } from "../../transports/rabbitmq/project.ts";
 import { absentRabbitmq, brokerOfFile, startRabbitmq } from "../brokers/mod.ts";
 import { B0, B1, ID, TR, U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
@@ -204,7 +205,7 @@ it("a record of what cannot be read says what the original said", async (lab) =>
   assert.deepEqual(headersOf(record), { "x-attempts": 2, tenant: "7" });
 });
 
-it("headers that this client cannot write again are left out, and that is told", async (lab) => {
+it("headers that this client cannot write again are left out, the texts stay, and that is told", async (lab) => {
   const { app, admin, queue } = lab;
   const { bq, seen } = app({ maxAttempts: 3 });
   bq.handle(U, () => {
@@ -217,10 +218,25 @@ it("headers that this client cannot write again are left out, and that is told",
   await bq.consume({ maxMessages: 1 });
   await bq.close();
   const copy = await admin.take(queue);
-  assert.deepEqual(headersOf(copy), CONTRACT);
+  assert.deepEqual(headersOf(copy), { tenant: "7", ...CONTRACT });
   assert.equal(bodyOf(copy), B1);
   const [warning] = seen.of("warning").filter(({ message }) => /headers_lost/.test(message));
-  assert.match(warning!.message, /without its foreign headers/);
+  assert.match(warning!.message, /without the headers that cannot be written/);
+});
+
+test("a timestamp that has lost its digits is left out, since the client does not write it again", () => {
+  const original = (timestamp: number): RabbitMessage => ({
+    content: new Uint8Array(),
+    fields: { deliveryTag: 1, exchange: "", routingKey: "q" },
+    properties: { timestamp, priority: 4 },
+  });
+  const body = new TextEncoder().encode(B0);
+  const carriedOn = (timestamp: number): RabbitProperties =>
+    copyProperties(original(timestamp), body, 1, undefined);
+  assert.equal(carriedOn(2 ** 64).timestamp, undefined);
+  assert.equal(carriedOn(2 ** 64).priority, 4);
+  assert.equal(carriedOn(Number.MAX_SAFE_INTEGER).timestamp, Number.MAX_SAFE_INTEGER);
+  assert.equal(carriedOn(0).timestamp, 0);
 });
 
 it("handlers see foreign headers as texts; what is no text travels unseen", async (lab) => {

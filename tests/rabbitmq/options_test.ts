@@ -45,6 +45,12 @@ test("rabbitmq() refuses what cannot be, naming option, value and bound", () => 
   refused({ declare: true }, /'declare' to true.*false, 'passive' or an object/);
   refused({ declare: { durable: false } }, /'declare\.durable': the options here are arguments/);
   refused({ declare: { arguments: [] } }, /'declare\.arguments'/);
+  refused(
+    { declare: { arguments: { "x-max-length": 10n } } },
+    /'declare\.arguments\.x-max-length' to 10.*a string, a number or a boolean/,
+  );
+  refused({ declare: { arguments: { a: NaN } } }, /'declare\.arguments\.a' to NaN/);
+  refused("amqp://h?heartbeat=abc", /'url heartbeat' to 'abc'.*a whole number/);
   refused({ delayExchange: "" }, /'delayExchange' to ''/);
   refused({ delayQueues: "yes" }, /'delayQueues' to 'yes'/);
   refused({ delayExchange: "d", delayQueues: true }, /'delayExchange' and 'delayQueues'/);

@@ -194,6 +194,17 @@ it("headers that do not fit fail their publish, and no other", async (lab) => {
     transport.publish(lab.queue, [{ body }]),
   ]);
   assert.deepEqual(outcomes.map(([outcome]) => outcome!.status), ["failed", "failed", "confirmed"]);
+  const { error } = outcomes[1]![0] as { error: Error };
+  assert.match(error.message, /header 'n+…' has a name of 300 bytes, and AMQP takes 255/);
+});
+
+it("a call may have more messages than a function takes arguments", async (lab) => {
+  const { transport } = await lab.open();
+  const messages = Array.from({ length: 200_000 }, () => ({ body: new Uint8Array() }));
+  const called = new AbortController();
+  const sending = transport.publish(lab.queue, messages, { signal: called.signal });
+  called.abort();
+  assert.equal((await sending).length, messages.length);
 });
 
 it("a raw body that is no envelope has the slots that need none", async (lab) => {

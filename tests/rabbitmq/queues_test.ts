@@ -70,7 +70,6 @@ it("a declaration with arguments is made, also for dead letters and delays as fa
       options({
         ...QUORUM,
         "x-message-ttl": 1_000,
-        "x-expires": 601_000,
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": queue,
         "x-dead-letter-strategy": "at-least-once",

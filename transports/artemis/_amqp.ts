@@ -1,5 +1,6 @@
 /** What is used of rhea, typed as it behaves: its own types leave out the counters of a link. */
 
+import type { Codec } from "./_decode.ts";
 import type { AmqpConnection } from "./client.ts";
 
 /** A value of a map section, as rhea gives and takes it. */
@@ -25,6 +26,8 @@ export interface AmqpMessage {
   readonly reply_to_group_id?: string;
   readonly message_annotations?: AmqpMap;
   readonly application_properties?: AmqpMap;
+  /** Its body is all of its bytes, which nobody could decode. */
+  readonly undecodable?: boolean;
 }
 
 /** What a peer says about an error. */
@@ -47,7 +50,10 @@ export interface AmqpDelivery {
 
 /** What a listener is told. */
 export interface AmqpContext {
+  /** Decoded; the bytes of one in another format than 0. */
   readonly message?: AmqpMessage;
+  /** The format of one that is not decoded. */
+  readonly format?: number;
   readonly delivery?: AmqpDelivery;
   readonly error?: Error;
   /** Whether the connection tries by itself to come back. */
@@ -96,6 +102,8 @@ export interface AmqpSession extends Listened {
   close(): void;
   /** Forgets it at once, so that it is not revived when the connection comes back. */
   remove(): void;
+  /** Takes a frame of a message. */
+  on_transfer(frame: { readonly performative: { message_format?: unknown } }): void;
   attach_sender(options: { target: Terminus }): AmqpSender;
   attach_receiver(options: {
     source: Terminus;
@@ -108,12 +116,7 @@ export interface AmqpSession extends Listened {
 export interface RheaConnection extends AmqpConnection {
   readonly offered_capabilities?: string | readonly string[] | null;
   readonly properties?: AmqpMap | null;
-  readonly container: {
-    readonly message: {
-      /** Bytes as a body; without it the client would take them for a value. */
-      data_section(bytes: Uint8Array): unknown;
-    };
-  };
+  readonly container: Codec;
   create_session(bufferSize?: { incoming?: number; outgoing?: number }): AmqpSession;
   close(): void;
 }

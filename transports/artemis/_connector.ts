@@ -5,16 +5,20 @@ import {
   type TransportContext,
 } from "@bq/core/transport";
 import type { AmqpContext, AmqpMessage, AmqpSession, RheaConnection } from "./_amqp.ts";
+import type { Codec } from "./_decode.ts";
 import type { AmqpConnection } from "./client.ts";
 import { type Dialled, hangUpInOrder } from "./_dial.ts";
 import { Buffer } from "node:buffer";
-import { connectionError } from "./_errors.ts";
+import { connectionError, textOf } from "./_errors.ts";
 
 /** Wait before the first attempt to reconnect, and the longest, in milliseconds. */
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
 /** Longest time for one attempt, in milliseconds. */
 const ATTEMPT_MS = 10_000;
+
+/** What a broker closes with that goes down, or whose operator ends the connection. */
+const FORCED = "amqp:connection:forced";
 
 /** Makes a connection and tells when it is lost. */
 export type Dial = (
@@ -74,9 +78,11 @@ export class Connector {
     const down = ({ error, reconnecting }: AmqpContext): void => {
       const gone = error ?? new Error("the connection is closed");
       // A broker that forces a connection closed expects it to come back.
-      if (reconnecting || gone.message.includes("forced")) return this.#down(gone);
+      const { condition } = gone as { condition?: string };
+      if (reconnecting || condition === FORCED) return this.#down(gone);
+      const why = textOf(gone) || condition;
       const lost = new ConnectionError(
-        `Cannot reach the broker: ${gone.message}; the connection given does not reconnect`,
+        `Cannot reach the broker: ${why}; the connection given does not reconnect`,
         { cause: gone, fatal: true },
       );
       opened.reject(lost);
@@ -119,6 +125,16 @@ export class Connector {
   /** Why there is no connection. */
   get lost(): ConnectionError {
     return this.#lost ?? new ConnectionError("Cannot reach the broker: no connection");
+  }
+
+  /**
+   * What messages are decoded with.
+   *
+   * @throws {ConnectionError} when there is no connection.
+   */
+  get codec(): Codec {
+    if (this.#current === undefined) throw this.lost;
+    return this.#current.connection.container;
   }
 
   /** A message as the client takes it: bytes become a data section. */
@@ -177,7 +193,7 @@ export class Connector {
   }
 
   #down(error: Error | undefined): void {
-    if (this.#current === undefined) return;
+    if (this.#current === undefined) return this.#stillDown(error);
     this.#current = undefined;
     this.#lost = lossOf(error ?? new Error("the connection is lost"));
     const sessions = this.#sessions;
@@ -189,6 +205,13 @@ export class Connector {
     if (this.#dial !== undefined && !this.#closing.signal.aborted) {
       this.#reconnecting = this.#reconnect(this.#dial);
     }
+  }
+
+  /** A connection that was handed in may try for a while before it gives up for good. */
+  #stillDown(error: Error | undefined): void {
+    if (!(error instanceof ConnectionError) || !error.fatal || this.#lost?.fatal) return;
+    this.#lost = error;
+    this.#tellDown(error);
   }
 
   #tellDown(error: ConnectionError): void {

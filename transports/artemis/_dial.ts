@@ -48,6 +48,7 @@ export async function dial(
   const note = (error: unknown): void => {
     cause ??= error;
   };
+  const isOver = (): boolean => state === "over";
   const over = (): void => {
     const before = state;
     state = "over";
@@ -114,6 +115,8 @@ export async function dial(
     if (signal.aborted) abort();
     else connection.connect();
     await promise;
+    // Its close may have come in one piece with its open.
+    if (isOver()) throw connectionError(doing, cause ?? new Error("the connection ended"));
     state = "open";
     return { connection, destroy };
   } catch (error) {

@@ -1,8 +1,14 @@
-import { BabelQueueError, type Clock, type Peeked, type QueueSize } from "@bq/core/transport";
+import {
+  BabelQueueError,
+  type Clock,
+  type ConnectionError,
+  type Peeked,
+  type QueueSize,
+} from "@bq/core/transport";
 import type { AmqpMessage, AmqpSession } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
 import { brokerError, connectionError } from "./_errors.ts";
-import { type Arrival, Receiver } from "./_receiver.ts";
+import { type Arrival, Receiver, released } from "./_receiver.ts";
 import { toDelivery } from "./project.ts";
 
 /** Longest wait for an answer, in milliseconds. */
@@ -12,7 +18,11 @@ const MANAGEMENT = "activemq.management";
 /** What is asked for; delayed and delivered messages are among the first. */
 const COUNTS = ["messageCount", "scheduledCount", "deliveringCount"] as const;
 
-/** Looks at what waits: a browsing link gets copies, and what it does with them changes nothing. */
+/**
+ * Looks at what waits: a browsing link gets copies, and what it does with them changes nothing.
+ *
+ * @throws {ConnectionError} when the link is lost meanwhile.
+ */
 export async function browse(
   connector: Connector,
   clock: Clock,
@@ -20,25 +30,41 @@ export async function browse(
   max: number,
 ): Promise<readonly Peeked[]> {
   const arrivals: Arrival[] = [];
+  let lost: ConnectionError | undefined;
   const listener = {
     arrived: (arrival: Arrival): void => void arrivals.push(arrival),
-    gone: (): void => {},
+    gone: (_: Receiver, error: ConnectionError): void => {
+      lost = error;
+    },
   };
   const mode = { distribution_mode: "copy" } as const;
   const receiver = await Receiver.open(queue, connector, listener, mode);
-  const patience = new AbortController();
-  const late = clock.sleep(ANSWER_MS, patience.signal);
   try {
-    receiver.ask(Math.min(max, receiver.room));
-    await Promise.race([receiver.drain(), late]);
+    let asked = 0;
+    let before = 0;
+    do {
+      // A link holds no more than a session of what is unsettled.
+      for (const arrival of arrivals.slice(before)) receiver.settle(arrival, released);
+      before = arrivals.length;
+      asked = Math.min(max - before, receiver.room);
+      receiver.ask(asked);
+      await drainedIn(receiver, clock);
+      if (lost !== undefined) throw connectionError(`peek at '${queue}'`, lost);
+    } while (arrivals.length === before + asked && arrivals.length < max);
   } finally {
-    patience.abort();
     await receiver.close(AbortSignal.abort());
   }
   return arrivals.map(({ message }) => {
     const { body, headers } = toDelivery(queue, message);
     return { body, headers, state: "ready" };
   });
+}
+
+async function drainedIn(receiver: Receiver, clock: Clock): Promise<void> {
+  const answered = new AbortController();
+  const late = clock.sleep(ANSWER_MS, answered.signal);
+  await Promise.race([receiver.drain(), late]);
+  answered.abort();
 }
 
 /**

@@ -2,6 +2,7 @@ import { nextTick } from "node:process";
 import type { ConnectionError } from "@bq/core/transport";
 import type { AmqpDelivery, AmqpMessage, AmqpReceiver, AmqpSession, Terminus } from "./_amqp.ts";
 import { type Connector, SESSION_BUFFER } from "./_connector.ts";
+import { decoded, withoutDecoding } from "./_decode.ts";
 import { brokerError, connectionError } from "./_errors.ts";
 import { unlessAborted } from "./_signals.ts";
 
@@ -62,7 +63,9 @@ export class Receiver {
     this.#connector = connector;
     this.#listener = listener;
     this.#opened.promise.catch(() => {});
+    const { codec } = connector;
     this.#session = connector.session();
+    withoutDecoding(this.#session);
     this.#link = this.#session.attach_receiver({
       source,
       credit_window: 0,
@@ -78,7 +81,10 @@ export class Receiver {
       // A refused link opens without a source, and its error follows.
       if (this.#link.source?.address) this.#opened.resolve();
     });
-    this.#link.on("message", ({ message, delivery }) => this.#arrived(message!, delivery!));
+    this.#link.on(
+      "message",
+      (context) => this.#arrived(decoded(context, codec), context.delivery!),
+    );
     this.#link.on("receiver_drained", () => this.#drained());
     this.#link.on("receiver_error", refused);
     this.#link.on("receiver_close", refused);
@@ -161,12 +167,13 @@ export class Receiver {
   async close(signal?: AbortSignal): Promise<void> {
     if (!this.#over) {
       this.#over = true;
-      this.#unwatch();
       this.#drained();
       this.#writeSettles();
       this.#link.close();
       this.#session.close();
       this.#session.on("session_close", () => this.#closed.resolve());
+      // A connection that is lost before the answer is one, too.
+      void this.#closed.promise.then(this.#unwatch);
     }
     await unlessAborted(this.#closed.promise, signal, () => {});
   }

@@ -62,7 +62,8 @@ export interface ArtemisOptions {
    */
   readonly containerId?: string;
   /**
-   * A broker from which nothing was heard for twice this time counts as gone, in milliseconds.
+   * A broker from which nothing was heard for twice this time counts as gone, in milliseconds; at most
+   * 1,073,741,823.
    *
    * @default {15000}
    */
@@ -97,6 +98,8 @@ export interface ResolvedOptions {
 
 const PLAIN_PORT = 5672;
 const TLS_PORT = 5671;
+/** Twice that is waited, and a longer timer would fire at once. */
+const LONGEST_IDLE_MS = 2 ** 30 - 1;
 
 const object: OptionCheck = (name, value) => {
   if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
@@ -116,7 +119,10 @@ const CHECKS: { readonly [K in keyof Required<ArtemisOptions>]: OptionCheck } = 
     if (!/^artemis(\+ssl)?:\/\//.test(url) || !URL.canParse(standIn(url))) {
       refuse("a URL of the form artemis://host:port or artemis+ssl://host:port");
     }
-    const { pathname, search, hash } = parse(url);
+    const { username, password, pathname, search, hash } = parse(url);
+    if (decoded(username) === undefined || decoded(password) === undefined) {
+      refuse("a URL whose user and password are percent-encoded, with %25 for a percent sign");
+    }
     if (!/^\/?$/.test(pathname) || search !== "" || hash !== "") {
       refuse("a URL that ends with the port; the queue is an option of BabelQueue");
     }
@@ -138,7 +144,12 @@ const CHECKS: { readonly [K in keyof Required<ArtemisOptions>]: OptionCheck } = 
   },
   tls: object,
   containerId: text,
-  idleTimeoutMs: duration(1),
+  idleTimeoutMs: (name, value) => {
+    duration(1)(name, value);
+    if ((value as number) > LONGEST_IDLE_MS) {
+      refuseOption(name, value, `at most ${LONGEST_IDLE_MS} ms, since timers take 31 bits`);
+    }
+  },
   scheduler: flag,
 };
 
@@ -177,19 +188,28 @@ export function resolveOptions(given: ArtemisOptions): ResolvedOptions {
       host: hostname.replace(/^\[|\]$/g, ""),
       port: portOf(url) ?? (secure ? TLS_PORT : PLAIN_PORT),
       tls: secure ? options.tls ?? {} : undefined,
-      username: options.username ?? (decodeURIComponent(username) || undefined),
-      password: options.password ?? (decodeURIComponent(password) || undefined),
+      username: options.username ?? (decoded(username) || undefined),
+      password: options.password ?? (decoded(password) || undefined),
       containerId: options.containerId,
       idleTimeoutMs: options.idleTimeoutMs ?? 15_000,
     },
   };
 }
 
+/** Undefined when a percent sign stands for nothing. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Port 80 is the default of the scheme that stands in, and is left out there. */
 function portOf(url: string): number | undefined {
   const { port } = parse(url);
   if (port !== "") return Number(port);
-  return /^[^/]*\/\/[^/]*:80\/?$/.test(url) ? 80 : undefined;
+  return /^[^/]*\/\/[^/]*:0*80\/?$/.test(url) ? 80 : undefined;
 }
 
 /** What says how to connect says nothing about a connection that is there. */

@@ -15,13 +15,14 @@ import {
 } from "@bq/core/transport";
 import { bodyOf, sectionOf } from "./_body.ts";
 import type { AmqpMap, AmqpMessage } from "./_amqp.ts";
+import { type TypedParts, typedParts } from "./_decode.ts";
 
 /** Where a JMS peer reads the URN, as JMSType. Contract: X1. */
 const JMS_TYPE = "x-opt-jms-type";
 /** When a scheduled message is due, in Unix milliseconds. Contract: X5. */
 const DELIVERY_TIME = "x-opt-delivery-time";
 /** What is about the one delivery, not about the message. */
-const OF_ONE_DELIVERY = /^x-opt-(delivery-(time|delay)$|ORIG-|ACTUAL-EXPIRY|jms-type$)/;
+const OF_ONE_DELIVERY = /^x-opt-(delivery-(time|delay)$|ORIG-|ACTUAL-EXPIRY)/;
 
 /** The header that marks a replay, and its name as a JMS property, which has no hyphen. Contract: G9. */
 const REPLAY = "bq-replay-bypass";
@@ -39,6 +40,9 @@ const CONTRACT: ReadonlySet<string> = new Set([
   DELAY,
 ]);
 
+/** What none of them carries on, being told by the headers. */
+const REPLAYS: ReadonlySet<string> = new Set([REPLAY, JMS_REPLAY]);
+
 /** Most messages have none. */
 const NO_HEADERS: HeaderCarrier = Object.freeze(Object.create(null));
 
@@ -47,37 +51,46 @@ const OF_THE_BROKER = /^_{1,2}AMQ_/;
 
 /**
  * Makes the message for a body. What it continues gives its foreign headers, and the properties that
- * the contract says nothing about: group, priority, expiry, reply-to. Contract: X1, X3, X5, G9a.
+ * the contract says nothing about: group, priority, expiry, reply-to, and the route that it came by.
+ * Contract: X1, X3, X5, G9a, G50.
  *
  * @param outgoing The body, and what goes with it.
  * @param nowMs Now, in Unix milliseconds.
  * @param origin The native message of the delivery that is continued.
+ * @param expires Whether it keeps an expiry of what it continues.
  * @returns The message.
  */
-export function toMessage(outgoing: Outgoing, nowMs: number, origin?: AmqpMessage): AmqpMessage {
+export function toMessage(
+  outgoing: Outgoing,
+  nowMs: number,
+  origin?: AmqpMessage,
+  expires: boolean = true,
+): AmqpMessage {
   const { body, canonical, delayMs = 0, headers, verbatim } = outgoing;
   const section = sectionOf(body);
-  if (verbatim && origin !== undefined) {
-    return { ...kept(origin), ...native(origin, outgoingHeaders(outgoing)), body: section };
+  const came = origin && typedParts(origin);
+  if (verbatim && origin !== undefined && came !== undefined) {
+    const as = native(origin, came, outgoingHeaders(outgoing));
+    return { ...kept(origin, came, expires), ...as, body: section };
   }
   const slots = projectionOf(body, canonical);
   const delayed = delayMs > 0;
   const alone = origin === undefined && headers === undefined && !delayed;
   if (alone && slots !== null) return plain(slots, section);
   const annotations = {
-    ...annotationsOf(origin),
     ...(slots === null ? {} : { [JMS_TYPE]: slots.urn }),
+    ...annotationsOf(came),
     ...(delayed ? { [DELIVERY_TIME]: Math.ceil(nowMs + delayMs) } : {}),
   };
   const properties = {
-    ...foreignProperties(outgoingHeaders(outgoing), origin),
+    ...foreignProperties(outgoingHeaders(outgoing), origin, came),
     ...(slots === null ? {} : contractProperties(slots)),
     ...(delayed ? { [DELAY]: String(Math.ceil(delayMs)) } : {}),
   };
   return {
-    ...kept(origin),
-    durable: true,
     ...(slots === null ? {} : identityOf(slots)),
+    ...kept(origin, came, expires),
+    durable: true,
     ...(Object.keys(annotations).length > 0 ? { message_annotations: annotations } : {}),
     ...(Object.keys(properties).length > 0 ? { application_properties: properties } : {}),
     body: section,
@@ -101,7 +114,7 @@ export function toDelivery(queue: string, message: AmqpMessage): Delivery {
     headers: foreignHeaders(properties),
     schemaVersion: own(properties, SCHEMA_VERSION),
     counting: artemisCounting(message.delivery_count),
-    ...(undecodable ? { undecodable: true } : {}),
+    ...(undecodable || message.undecodable ? { undecodable: true } : {}),
   };
 }
 
@@ -141,20 +154,28 @@ function contractProperties({ schemaVersion, lang, attempts }: Projection): Amqp
   };
 }
 
-/** Headers as properties; what came as another type than text goes on as that type. */
-function foreignProperties(headers: HeaderCarrier | undefined, origin?: AmqpMessage): AmqpMap {
-  const properties: Record<string, unknown> = {};
-  const came = origin?.application_properties ?? {};
-  for (const [name, value] of Object.entries(headers ?? {})) {
-    if (CONTRACT.has(name) || OF_THE_BROKER.test(name)) continue;
-    const typed = own(came, name);
-    // A property without a prototype's say: `__proto__` is a name like any other.
-    Object.defineProperty(properties, name === REPLAY ? JMS_REPLAY : name, {
-      value: headerText(typed) === value ? typed : value,
-      enumerable: true,
-    });
+/** Headers as properties; what came goes on as the type that it was, also what has no text. */
+function foreignProperties(
+  headers: HeaderCarrier | undefined,
+  origin: AmqpMessage | undefined,
+  came: TypedParts | undefined,
+): AmqpMap {
+  const properties: Map<string, unknown> = new Map();
+  const read = origin?.application_properties ?? {};
+  const typed = came?.properties ?? {};
+  for (const [name, value] of Object.entries(typed)) {
+    if (name === "" || CONTRACT.has(name) || REPLAYS.has(name) || OF_THE_BROKER.test(name)) {
+      continue;
+    }
+    if (headerText(own(read, name)) === "") properties.set(name, value);
   }
-  return properties;
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (CONTRACT.has(name)) continue;
+    const same = Object.hasOwn(read, name) && headerText(read[name]) === value;
+    properties.set(name === REPLAY ? JMS_REPLAY : name, same ? own(typed, name) : value);
+  }
+  // Each becomes a property of its own: `__proto__` is a name like any other.
+  return Object.fromEntries(properties);
 }
 
 function foreignHeaders(properties: AmqpMap): HeaderCarrier {
@@ -189,54 +210,49 @@ function headerText(value: unknown): string {
   }
 }
 
-/** What a copy keeps of the properties that the contract says nothing about. */
-function kept(origin: AmqpMessage | undefined): AmqpMessage {
+/** What a copy keeps of the properties that the contract says nothing about, and of the route. */
+function kept(
+  origin: AmqpMessage | undefined,
+  came: TypedParts | undefined,
+  expires: boolean,
+): AmqpMessage {
   if (origin === undefined) return {};
-  const id = origin.message_id;
   const { priority, ttl, subject, reply_to, content_type, content_encoding } = origin;
   const { absolute_expiry_time, group_id, group_sequence, reply_to_group_id } = origin;
   return defined({
-    message_id: isWritableId(id) ? id : undefined,
+    message_id: came?.messageId,
     priority,
-    ttl,
     subject,
     reply_to,
     content_type,
     content_encoding,
-    absolute_expiry_time,
     group_id,
     group_sequence,
     reply_to_group_id,
+    ...(expires ? { ttl, absolute_expiry_time } : {}),
   });
 }
 
 /** All the native metadata as it came, but for foreign headers that were taken away. */
-function native(origin: AmqpMessage, headers: HeaderCarrier = {}): AmqpMessage {
-  const { correlation_id, creation_time, application_properties = {} } = origin;
-  const annotations = Object.entries(origin.message_annotations ?? {})
-    .filter(([name]) => name === JMS_TYPE || !OF_ONE_DELIVERY.test(name));
-  const properties = Object.entries(application_properties).filter(([name, value]) =>
-    value !== undefined && !OF_THE_BROKER.test(name) &&
-    (CONTRACT.has(name) || headerText(value) === "" || Object.hasOwn(headers, headerOf(name)))
+function native(origin: AmqpMessage, came: TypedParts, headers: HeaderCarrier = {}): AmqpMessage {
+  const { creation_time, application_properties = {} } = origin;
+  const properties = Object.entries(came.properties).filter(([name]) =>
+    !OF_THE_BROKER.test(name) &&
+    (CONTRACT.has(name) || Object.hasOwn(headers, headerOf(name)) ||
+      (headerText(own(application_properties, name)) === "" && !REPLAYS.has(name)))
   );
   return defined({
     durable: true,
-    correlation_id: isWritableId(correlation_id) ? correlation_id : undefined,
+    correlation_id: came.correlationId,
     creation_time,
-    message_annotations: Object.fromEntries(annotations),
+    message_annotations: annotationsOf(came),
     application_properties: Object.fromEntries(properties),
   });
 }
 
-function annotationsOf(origin: AmqpMessage | undefined): AmqpMap {
-  const entries = Object.entries(origin?.message_annotations ?? {});
+function annotationsOf(came: TypedParts | undefined): AmqpMap {
+  const entries = Object.entries(came?.annotations ?? {});
   return Object.fromEntries(entries.filter(([name]) => !OF_ONE_DELIVERY.test(name)));
-}
-
-/** Ids that the client writes as it read them: it takes other bytes for a UUID. */
-function isWritableId(id: unknown): boolean {
-  return typeof id === "string" || (typeof id === "number" && Number.isSafeInteger(id)) ||
-    (id instanceof Uint8Array && id.length === 16);
 }
 
 function own(map: AmqpMap, name: string): unknown {

@@ -152,26 +152,33 @@ export class ArtemisSubscription implements Subscription {
         const outgoing: Outgoing = reason === "gated"
           ? { body: record, from, verbatim: true }
           : { body: record, from };
-        return await this.#replace(delivery, arrival, queue, outgoing);
+        // What was kept for good does not vanish when its time is over.
+        return await this.#replace(delivery, arrival, queue, outgoing, false);
       }
     }
   }
 
-  close(options: SignalOptions = {}): Promise<void> {
-    return this.#closing ??= this.#close(options.signal);
+  async close({ signal }: SignalOptions = {}): Promise<void> {
+    // The signal of a later call ends the wait of the first.
+    const abort = (): void => this.#ended.abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#closing ??= this.#close();
+    if (signal?.aborted) abort();
+    try {
+      await this.#closing;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
   }
 
   get #over(): boolean {
     return this.#closing !== undefined;
   }
 
-  async #close(signal: AbortSignal | undefined): Promise<void> {
+  async #close(): Promise<void> {
     const { options: { intake }, onClose } = this.#setup;
     intake.removeEventListener("abort", this.#ending);
     this.#waiters.end();
-    const abort = (): void => this.#ended.abort();
-    signal?.addEventListener("abort", abort, { once: true });
-    if (signal?.aborted) abort();
     try {
       await Promise.all([...this.#writes]);
       // A broker that has fallen silent never opens it.
@@ -183,7 +190,6 @@ export class ArtemisSubscription implements Subscription {
       this.#held.clear();
       await Promise.all(receivers.map((receiver) => receiver.close(this.#ended.signal)));
     } finally {
-      signal?.removeEventListener("abort", abort);
       this.#ended.abort();
       onClose(this);
     }
@@ -322,9 +328,10 @@ export class ArtemisSubscription implements Subscription {
     arrival: Arrival,
     queue: string,
     outgoing: Outgoing,
+    expires: boolean = true,
   ): Promise<"settled" | "expired"> {
     const { sender, context: { clock } } = this.#setup;
-    const message = toMessage(outgoing, clock.now(), arrival.message);
+    const message = toMessage(outgoing, clock.now(), arrival.message, expires);
     const write = confirmed(sender(queue), message, clock, this.#ended.signal);
     this.#held.delete(delivery);
     this.#replacing.set(delivery, arrival);

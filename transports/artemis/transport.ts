@@ -25,8 +25,11 @@ import { toMessage } from "./project.ts";
 import { Sender } from "./_sender.ts";
 import { ArtemisSubscription } from "./subscription.ts";
 
-/** Links to queues that are kept while nothing is on its way to them. */
-const MOST_IDLE_SENDERS = 100;
+/**
+ * Links to queues that are kept while nothing is on its way to them. Each has a session, and some
+ * brokers allow 64 of these.
+ */
+const MOST_IDLE_SENDERS = 32;
 
 /** Longest wait for the broker's answer to a close, in milliseconds. */
 const GOODBYE_MS = 1_000;
@@ -36,7 +39,11 @@ const SCHEDULER = "DELAYED_DELIVERY";
 
 /** The transport made by {@linkcode artemis}: it can look at and count its queues. */
 export interface ArtemisTransport extends Transport {
-  /** Looks at what waits, without removing any; what is delayed or in flight is not shown. */
+  /**
+   * Looks at what waits, without removing any; what is delayed or in flight is not shown.
+   *
+   * @throws {ConnectionError} when the connection is lost meanwhile.
+   */
   peek(queue: string, options?: PeekOptions): AsyncIterable<Peeked>;
   /**
    * Counts a queue; a dead-letter queue is a queue like any other. Only Artemis answers that, and only

@@ -4,8 +4,8 @@ import { Batch, type Entry, failed, type Letter, uncertain } from "./_batch.ts";
 import type { RabbitConfirmChannel, RabbitMessage } from "./client.ts";
 import { connectionError, isClosedUse } from "./_errors.ts";
 import type { Link } from "./_link.ts";
-import { withTextHeadersOnly } from "./project.ts";
 import type { Queues } from "./_queues.ts";
+import { headerTrouble, lighterProperties } from "./_unwritable.ts";
 
 /** Most bytes of bodies that are unconfirmed at a time. */
 const LARGEST_WINDOW_BYTES = 16 * 1_048_576;
@@ -74,7 +74,8 @@ export class Confirms {
     };
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted || this.#closed) abort();
-    this.#line.push(...batch.entries);
+    // A call takes fewer arguments than a batch may have letters.
+    for (const entry of batch.entries) this.#line.push(entry);
     void this.#pump();
     const outcomes = await batch.outcomes;
     signal?.removeEventListener("abort", abort);
@@ -84,7 +85,8 @@ export class Confirms {
   /** Ends everything; does not wait for the broker. */
   close(): void {
     this.#closed = true;
-    for (const { batch } of [...this.#sent, ...this.#line]) batch.callOff(CLOSED);
+    const batches = new Set([...this.#sent, ...this.#line].map(({ batch }) => batch));
+    for (const batch of batches) batch.callOff(CLOSED);
     this.#changed();
     const channel = this.#channel;
     this.#channel = undefined;
@@ -217,14 +219,18 @@ export class Confirms {
 
   /** What came with headers that this client cannot write again must not stay for ever because of them. */
   #withoutHeaders(channel: RabbitConfirmChannel, entry: Entry, problem: Error): void {
-    const { properties, place } = entry.letter;
-    try {
-      if (!entry.letter.continues) throw problem;
-      this.#write(channel, entry, withTextHeadersOnly(properties));
-      this.#setup.headersLost(place.queue, problem);
-    } catch (error) {
-      entry.end(failed(place.queue, asError(error)));
+    const { properties, place, continues } = entry.letter;
+    const why = headerTrouble(properties) ?? problem;
+    let last = why;
+    for (const lighter of continues ? lighterProperties(properties) : []) {
+      try {
+        this.#write(channel, entry, lighter);
+        return this.#setup.headersLost(place.queue, why);
+      } catch (error) {
+        last = asError(error);
+      }
     }
+    entry.end(failed(place.queue, last));
   }
 
   /**

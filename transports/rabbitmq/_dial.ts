@@ -6,27 +6,36 @@ import type { ResolvedOptions } from "./options.ts";
 /**
  * Opens a connection. Without `noDelay` a small write that follows another waits 40 ms for the answer to
  * the first on Deno and Node.
+ *
+ * @param options Where to, and how.
+ * @param signal Cuts the socket while the connection is opened.
  */
-export async function dial(options: ResolvedOptions): Promise<RabbitConnection> {
+export async function dial(
+  options: ResolvedOptions,
+  signal: AbortSignal,
+): Promise<RabbitConnection> {
   const url = new URL(options.url);
   if (!url.searchParams.has("heartbeat")) {
     url.searchParams.set("heartbeat", `${options.heartbeatMs / 1_000}`);
   }
+  // The client's types do not know the signal; it hands the socket whatever it gets.
+  const socket = {
+    keepAlive: true,
+    ...options.socket,
+    noDelay: true,
+    signal,
+    timeout: options.connectTimeoutMs,
+  };
   try {
-    return await amqp.connect(url.href, {
-      keepAlive: true,
-      ...options.socket,
-      noDelay: true,
-      timeout: options.connectTimeoutMs,
-    });
+    return await amqp.connect(url.href, socket);
   } catch (error) {
     throw error ?? new BabelQueueError("connection", "the connection ended while it was opened");
   }
 }
 
-/** The name that a connection to this URL is logged in with. */
-export function userOf({ url, connection }: ResolvedOptions): string | undefined {
-  if (connection !== undefined) return undefined;
+/** The name that connections are logged in with, where the URL says it. */
+export function userOf({ url, connection, socket }: ResolvedOptions): string | undefined {
+  if (connection !== undefined || socket["credentials"]) return undefined;
   const { username } = new URL(url);
   try {
     return username === "" ? "guest" : decodeURIComponent(username);

@@ -9,10 +9,13 @@ const LONGEST_BACK_OFF_MS = 5_000;
 /** Longest wait for the broker's farewell, in milliseconds. */
 const FAREWELL_MS = 2_000;
 
+/** What the client answers on a connection that comes back by itself, once its owner closed it. */
+const OWNER_CLOSED = "Connection closed";
+
 /** What a link works with. */
 export interface LinkSetup {
-  /** Opens a connection. */
-  dial(): Promise<RabbitConnection>;
+  /** Opens a connection; gives up when the signal is aborted. */
+  dial(signal: AbortSignal): Promise<RabbitConnection>;
   /** The connection that was given; it is neither opened nor closed here. */
   readonly given?: RabbitConnection | undefined;
   /** Time. */
@@ -35,6 +38,8 @@ export class Link {
   #lastError: Error | undefined;
   #blockedBecause: string | undefined;
   #over = false;
+  /** Whether a connection that was given and came back by itself does not any more. */
+  #ended = false;
   /** Whether there was a connection ever. */
   #stood = false;
   #forget: () => void = () => {};
@@ -66,6 +71,7 @@ export class Link {
 
   /** What an error is about: one that only says that its channel is gone, why the connection is. */
   explain(error: unknown): unknown {
+    if (this.#connection !== undefined && this.#isOver(error)) this.#end(this.#connection);
     return isGone(error) && this.#lastError !== undefined ? this.#lastError : error;
   }
 
@@ -97,16 +103,18 @@ export class Link {
   }
 
   async #open(): Promise<void> {
-    const { dial, given } = this.#setup;
+    const { given } = this.#setup;
     let connection: RabbitConnection;
     try {
-      if (given?.waitForConnect !== undefined) await given.waitForConnect();
-      connection = given ?? await dial();
+      if (given?.waitForConnect !== undefined) await this.#first(given.waitForConnect());
+      connection = given ?? await this.#dial();
       // One that was given may have ended before anybody listened.
       if (given !== undefined) await (await given.createChannel()).close();
     } catch (error) {
       this.#lastError = this.#told(asError(error));
-      if (given !== undefined && given.waitForConnect === undefined) this.#giveUp();
+      if (given !== undefined && (given.waitForConnect === undefined || this.#isOver(error))) {
+        this.#giveUp();
+      }
       const trouble = connectionError("connect to RabbitMQ", this.#lastError);
       this.#over = trouble.fatal;
       throw trouble;
@@ -119,6 +127,41 @@ export class Link {
     this.#adopt(connection);
     this.#lastError = undefined;
     this.#up(connection);
+  }
+
+  /** A connection that comes back by itself does so once it stood; the first wait fails for good. */
+  async #first(connected: Promise<unknown>): Promise<void> {
+    try {
+      await connected;
+    } catch (error) {
+      this.#ended = true;
+      throw error;
+    }
+  }
+
+  /** Whether a connection that comes back by itself does not any more: its owner closed it, or its tries are over. */
+  #isOver(error: unknown): boolean {
+    if (this.#setup.given?.waitForConnect === undefined) return false;
+    return this.#ended || asError(error).message === OWNER_CLOSED;
+  }
+
+  /** The connection that was given ended without an event. */
+  #end(connection: RabbitConnection): void {
+    this.#ended = true;
+    this.#down(connection, undefined);
+  }
+
+  /** Only while it is opened: one that stands gets a farewell. */
+  async #dial(): Promise<RabbitConnection> {
+    const { signal } = this.#closing;
+    const dialling = new AbortController();
+    const abort = (): void => dialling.abort();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await this.#setup.dial(dialling.signal);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
   }
 
   /**
@@ -147,6 +190,12 @@ export class Link {
       this.#tell();
     };
     const connect = (): void => this.#up(connection);
+    const failed = (error: Error): void => {
+      this.#lastError = asError(error);
+      this.#ended = true;
+      this.#giveUp();
+      this.#tell();
+    };
     const listeners = {
       error,
       close,
@@ -155,7 +204,7 @@ export class Link {
       // Of a connection that comes back by itself.
       ...(connection.waitForConnect === undefined
         ? {}
-        : { connect, disconnect: close, "reconnect-failed": () => this.#over = true }),
+        : { connect, disconnect: close, "reconnect-failed": failed }),
     } as const;
     this.#forget();
     for (const [event, listener] of Object.entries(listeners)) connection.on(event, listener);
@@ -184,7 +233,7 @@ export class Link {
     this.#lastError = error === undefined ? this.#lastError : asError(error);
     const { given, changed } = this.#setup;
     if (given === undefined) void this.#reopen();
-    else if (given.waitForConnect === undefined) this.#giveUp();
+    else if (given.waitForConnect === undefined || this.#ended) this.#giveUp();
     changed(false, this.#lastError);
     this.#tell();
   }
@@ -193,8 +242,9 @@ export class Link {
   #giveUp(): void {
     this.#over = true;
     const why = this.#lastError?.message ?? "it was closed";
+    const hint = this.#ended ? "" : "; one made with 'recovery: true' comes back";
     this.#lastError = new ConnectionError(
-      `Cannot use the connection that was given: ${why}; one made with 'recovery: true' comes back`,
+      `Cannot use the connection that was given: ${why}${hint}`,
       { fatal: true, cause: this.#lastError },
     );
   }
@@ -210,7 +260,8 @@ export class Link {
         await this.open();
       } catch (error) {
         this.#tell();
-        if (error instanceof ConnectionError && error.fatal) return;
+        // It stood, so that what is wrong can be set right; calls fail at once meanwhile.
+        if (error instanceof ConnectionError && error.fatal) waitMs = LONGEST_BACK_OFF_MS;
       }
     }
   }

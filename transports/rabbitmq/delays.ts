@@ -32,8 +32,9 @@ export function delayQueueOf(queue: string, delayMs: number): string {
 }
 
 /**
- * Arguments of a delay queue. It expires when it has not been declared for longer than its messages
- * wait, so that an unused one goes and none goes with messages in it.
+ * Arguments of a delay queue. A classic one expires when it has not been declared for longer than its
+ * messages wait: each has left by then, taken by its queue or lost. A replicated one keeps what its queue
+ * does not take, and would take that with it, so that it stays.
  */
 export function delayArguments(
   queue: string,
@@ -42,7 +43,6 @@ export function delayArguments(
 ): Record<string, unknown> {
   return {
     "x-message-ttl": delayMs,
-    "x-expires": delayMs + OUTLIVES_MS,
     "x-dead-letter-exchange": "",
     "x-dead-letter-routing-key": queue,
     // Without these a replicated queue may lose a message on its way back.
@@ -52,6 +52,6 @@ export function delayArguments(
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
       }
-      : {}),
+      : { "x-expires": delayMs + OUTLIVES_MS }),
   };
 }

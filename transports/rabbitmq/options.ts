@@ -91,10 +91,12 @@ export interface RabbitmqOptions {
    */
   readonly pollIntervalMs?: number;
   /**
-   * What happens to queues before they are used. An object declares them as it says: durable, not
-   * exclusive, not deleted by themselves. `passive` only looks whether they exist. `false` does nothing
-   * at all, so that a delayed retry is held by the worker. By default a queue that exists is used as it
-   * is, whatever its arguments, and one that does not is declared without any. Contract: Q3.
+   * What happens to queues before they are used. An object declares work queues as it says: durable, not
+   * exclusive, not deleted by themselves. `passive` only looks whether they exist; where a delay queue
+   * does not, the worker holds a delayed retry. `false` does nothing at all, so that it always does. By
+   * default a queue that exists is used as it is, whatever its arguments, and one that does not is
+   * declared without any; dead-letter and delay queues that exist are used as they are always.
+   * Contract: Q3.
    *
    * @default {undefined}
    */
@@ -137,6 +139,24 @@ const object: OptionCheck = (name, value) => {
   }
 };
 
+const ARGUMENTS: OptionCheck = (name, value) => {
+  object(name, value);
+  for (const [argument, given] of Object.entries(value as object)) {
+    const isPlain = typeof given === "number"
+      ? Number.isFinite(given)
+      : typeof given === "string" || typeof given === "boolean";
+    if (!isPlain) refuseOption(`${name}.${argument}`, given, "a string, a number or a boolean");
+  }
+};
+
+/** What amqplib reads of a URL as numbers. */
+const NUMBERS: ReadonlySet<string> = /* @__PURE__ */ new Set([
+  "heartbeat",
+  "channelMax",
+  "frameMax",
+  "maxFrameSize",
+]);
+
 const CHECKS: { readonly [K in keyof Required<RabbitmqOptions>]: OptionCheck } = {
   url: (name, value) => {
     text(name, value);
@@ -149,6 +169,9 @@ const CHECKS: { readonly [K in keyof Required<RabbitmqOptions>]: OptionCheck } =
     for (const [option, given] of new URL(value as string).searchParams) {
       if (Object.hasOwn(CHECKS, option)) {
         refuseOption(`${name} ${option}`, given, "given as an option, not in the URL");
+      }
+      if (NUMBERS.has(option) && !/^[0-9]+$/.test(given)) {
+        refuseOption(`${name} ${option}`, given, "a whole number");
       }
     }
   },
@@ -177,7 +200,7 @@ const CHECKS: { readonly [K in keyof Required<RabbitmqOptions>]: OptionCheck } =
     if (typeof value !== "object" || value === null) {
       refuseOption(name, value, "false, 'passive' or an object");
     }
-    checkOptions(value, { arguments: object }, `${name}.`);
+    checkOptions(value, { arguments: ARGUMENTS }, `${name}.`);
   },
   delayExchange: text,
   delayQueues: flag,

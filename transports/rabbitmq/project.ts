@@ -28,6 +28,11 @@ const LONGEST_PROPERTY = 255;
 
 const encoder = new TextEncoder();
 
+/** Whether a header is the contract's. */
+export function isContract(name: string): boolean {
+  return CONTRACT.has(name);
+}
+
 /** Whether a header is neither the contract's nor the broker's. */
 export function isForeign(name: string): boolean {
   return name !== "" && !CONTRACT.has(name) && !BROKER.test(name);
@@ -218,15 +223,6 @@ export function verbatimProperties(
   return { ...slots(null, headers), ...carried(properties, user), headers };
 }
 
-/** Properties that survive when native headers cannot be written again. */
-export function withTextHeadersOnly(properties: RabbitProperties): RabbitProperties {
-  const headers: Record<string, unknown> = {};
-  for (const name of CONTRACT) {
-    if (properties.headers?.[name] !== undefined) headers[name] = properties.headers[name];
-  }
-  return { ...properties, headers };
-}
-
 function slots(projection: Projection | null, headers: RabbitHeaders): RabbitProperties {
   return {
     contentType: "application/json",
@@ -262,7 +258,8 @@ function carried(properties: RabbitProperties, user: string | undefined): Rabbit
     expiration: short(properties.expiration ?? expirationBeforeDelay(headers)),
     userId: short(userId === user ? userId : undefined),
     priority,
-    timestamp,
+    // A larger one has lost digits on the way in, and the client does not write it again.
+    timestamp: Number.isSafeInteger(timestamp) ? timestamp : undefined,
   });
 }
 

@@ -19,8 +19,11 @@ import { deliveryOf } from "./_message.ts";
 import { copyProperties, recordProperties } from "./project.ts";
 import { PullSource } from "./_pull.ts";
 import { PushSource } from "./_push.ts";
-import type { Place, Queues } from "./_queues.ts";
+import { NoDelayError, type Place, type Queues } from "./_queues.ts";
 import type { Arrived, Source } from "./_source.ts";
+
+/** Longest wait in the worker's hands, in milliseconds; the channel must not be timed out by it. */
+const LONGEST_HOLD_MS = 30_000;
 
 /** What a subscription works with. */
 export interface SubscriptionSetup extends SubscriptionParts {
@@ -65,6 +68,8 @@ export class RabbitmqSubscription implements Subscription {
   /** Writes under way, each for a message of that channel. */
   readonly #writes: Map<Promise<unknown>, Epoch> = new Map();
   readonly #ending: () => void;
+  /** Aborted when work ends. */
+  readonly #stopped: AbortController = new AbortController();
   /** Aborted when nobody waits for settles any more. */
   readonly #givenUp: AbortController = new AbortController();
   #left: number;
@@ -80,7 +85,10 @@ export class RabbitmqSubscription implements Subscription {
     // Only who fetches hears that nothing is there any more.
     const pulls = setup.receive === "get" || setup.options.snapshot === true;
     this.#source = pulls ? new PullSource(setup, died) : new PushSource(setup, died);
-    this.#ending = (): void => this.#source.end();
+    this.#ending = (): void => {
+      this.#stopped.abort();
+      this.#source.end();
+    };
     setup.options.intake.addEventListener("abort", this.#ending, { once: true });
     if (setup.options.intake.aborted) this.#ending();
   }
@@ -169,12 +177,23 @@ export class RabbitmqSubscription implements Subscription {
     const { queue } = letter.place;
     const [outcome] = await confirms.publish(queue, [letter], epoch.ended);
     if (outcome?.status === "confirmed") return epoch.ack(message) ? "settled" : "expired";
-    if (!epoch.dead) this.#held.set(delivery, arrived);
     const cause = outcome?.error;
+    if (cause?.cause instanceof NoDelayError && !epoch.dead) {
+      await this.#hold(letter.place, epoch);
+      const undelayed = this.#setup.letter({ queue }, letter.body, letter.properties);
+      return await this.#replace(delivery, arrived, undelayed);
+    }
+    if (!epoch.dead) this.#held.set(delivery, arrived);
     throw new SettleWriteError(
       `Cannot write what replaces a message of '${delivery.queue}' to '${queue}': ${cause?.message}`,
       { cause },
     );
+  }
+
+  /** Waits here what cannot be waited on the broker; the end of the work ends it. */
+  async #hold({ delayMs = 0 }: Place, epoch: Epoch): Promise<void> {
+    const ends = AbortSignal.any([epoch.ended, this.#stopped.signal]);
+    await this.#setup.context.clock.sleep(Math.min(delayMs, LONGEST_HOLD_MS), ends);
   }
 
   #letterFor(
@@ -216,7 +235,7 @@ export class RabbitmqSubscription implements Subscription {
 
   async #close(signal: AbortSignal | undefined): Promise<void> {
     const { options, onClose } = this.#setup;
-    this.#source.end();
+    this.#ending();
     options.intake.removeEventListener("abort", this.#ending);
     const abort = (): void => {
       this.#givenUp.abort();

@@ -19,6 +19,7 @@ import { delayFor, delayQueueOf } from "./delays.ts";
 import { dial, userOf } from "./_dial.ts";
 import { closedError, connectionError } from "./_errors.ts";
 import { Link } from "./_link.ts";
+import { nameTrouble } from "./_names.ts";
 import { type RabbitmqOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { LONGEST_DELAY_MS, rabbitmqPolicy } from "./policy.ts";
 import {
@@ -27,7 +28,7 @@ import {
   newProperties,
   verbatimProperties,
 } from "./project.ts";
-import { type Place, Queues } from "./_queues.ts";
+import { type Bound, type Place, Queues } from "./_queues.ts";
 import { RabbitmqSubscription } from "./subscription.ts";
 
 /**
@@ -50,9 +51,6 @@ import { RabbitmqSubscription } from "./subscription.ts";
 export function rabbitmq(options: string | RabbitmqOptions = {}): Transport {
   return new OnRabbitmq(resolveOptions(typeof options === "string" ? { url: options } : options));
 }
-
-/** Longest name of a queue, in bytes of UTF-8. */
-const LONGEST_NAME = 255;
 
 /** What there is while the transport is open. */
 interface Opened {
@@ -183,14 +181,18 @@ class OnRabbitmq implements Transport {
     const { connection, maxUnconfirmed } = this.#options;
     const out = this.#link(context);
     const inward = connection === undefined ? this.#link(context) : out;
-    const queuesOut = new Queues(out, this.#options, context.clock);
-    const queuesIn = inward === out ? queuesOut : new Queues(inward, this.#options, context.clock);
+    const bound: Bound = new Map();
+    const queuesOut = new Queues(out, this.#options, context.clock, bound);
+    const queuesIn = inward === out
+      ? queuesOut
+      : new Queues(inward, this.#options, context.clock, bound);
     const setup = {
       link: out,
       queues: queuesOut,
       window: maxUnconfirmed,
       headersLost: (queue: string, { message: why }: Error): void => {
-        const message = `a message for '${queue}' goes on without its foreign headers: ${why}`;
+        const message =
+          `a message for '${queue}' goes on without the headers that cannot be written: ${why}`;
         context.emit({ type: "warning", code: "headers_lost", message });
       },
     };
@@ -201,7 +203,7 @@ class OnRabbitmq implements Transport {
 
   #link({ clock, random, emit }: TransportContext): Link {
     const link: Link = new Link({
-      dial: () => dial(this.#options),
+      dial: (signal) => dial(this.#options, signal),
       given: this.#options.connection,
       clock,
       random: () => random(),
@@ -293,14 +295,9 @@ async function waiting({ in: link, queuesIn }: Opened, queue: string): Promise<n
 }
 
 function assertName(queue: string): void {
-  // No character of UTF-16 takes more than three bytes.
-  if (queue !== "" && queue.length * 3 <= LONGEST_NAME) return;
-  const bytes = new TextEncoder().encode(queue).length;
-  if (bytes > 0 && bytes <= LONGEST_NAME) return;
-  throw new BabelQueueError(
-    "invalid_option",
-    `Cannot use a queue with a name of ${bytes} bytes: RabbitMQ takes 1 to ${LONGEST_NAME}`,
-  );
+  const trouble = nameTrouble(queue);
+  if (trouble === undefined) return;
+  throw new BabelQueueError("invalid_option", `Cannot use queue '${queue}': ${trouble}`);
 }
 
 function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {

@@ -18,7 +18,7 @@ const fates: WeakMap<Suite, Promise<ReadonlyMap<string, string>>> = new WeakMap(
 export function fatesOf(
   suite: Suite,
   port: number,
-  bodies: readonly (readonly [string, string])[],
+  bodies: readonly (readonly [string, Uint8Array])[],
 ): Promise<ReadonlyMap<string, string>> {
   let known = fates.get(suite);
   if (known === undefined) fates.set(suite, known = workOn(port, bodies));
@@ -27,7 +27,7 @@ export function fatesOf(
 
 async function workOn(
   port: number,
-  bodies: readonly (readonly [string, string])[],
+  bodies: readonly (readonly [string, Uint8Array])[],
 ): Promise<ReadonlyMap<string, string>> {
   const seenFates = new Map<string, string>();
   await onBench({ port }, {}, async (bench) => {

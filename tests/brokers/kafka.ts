@@ -6,6 +6,7 @@
 
 import { connect } from "node:net";
 import { environment } from "../harness.ts";
+import type { Certificates } from "./_certificates.ts";
 import { absent, foreignBroker, type RunningBroker } from "./broker.ts";
 import { JAVA, type KafkaProgram, kafkaProgram, type KafkaVersion } from "./_kafka_program.ts";
 import { Server, type ServerRecipe } from "./_server.ts";
@@ -39,10 +40,19 @@ export interface KafkaOptions {
    * @default {false}
    */
   readonly sasl?: boolean;
+  /**
+   * Listens with TLS as well, {@linkcode KAFKA_TLS_OFFSET} ports above its own. A broker of the
+   * environment is not used then.
+   *
+   * @default {undefined}
+   */
+  readonly tls?: Certificates;
 }
 
 /** From a broker's port to the one on which it wants a password, where it does. */
 export const SASL_OFFSET = 10_500;
+/** From a broker's port to the one on which it speaks TLS, where it does. */
+export const KAFKA_TLS_OFFSET = 10_700;
 /** From a broker's port to its controller's. */
 const CONTROLLER_OFFSET = 10_000;
 /** The broker may take this long for an answer before it is asked anew, in milliseconds. */
@@ -51,8 +61,8 @@ const START_TIMEOUT_MS = 90_000;
 const VARIABLE = "BQ_TEST_KAFKA_URL";
 
 function named(options: KafkaOptions): RunningBroker | undefined {
-  const { version, conf, own, sasl } = options;
-  if (version !== undefined || conf !== undefined || own || sasl) return undefined;
+  const { version, conf, own, sasl, tls } = options;
+  if (version !== undefined || conf !== undefined || own || sasl || tls) return undefined;
   const url = environment(VARIABLE);
   return url === undefined || url === "" ? undefined : foreignBroker(url, VARIABLE);
 }
@@ -96,8 +106,9 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningBro
  * process id is known, and becomes the name of the broker's rack.
  */
 const START = `
-seed=$1 jars=$2
-shift 2
+seed=$1 jars=$2 tls=$3
+shift 3
+printf '%s' "$tls" >tls.pem
 [ -e data/meta.properties ] || cp -r "$seed" data || exit 1
 { printf '%s\\n' "$@"; echo "broker.rack=$$"; } >server.properties
 cat >logging.properties <<END
@@ -108,7 +119,7 @@ END
 `;
 
 function recipeOf({ seed, jars }: KafkaProgram, options: KafkaOptions): ServerRecipe {
-  const { conf = [], sasl = false } = options;
+  const { conf = [], sasl = false, tls } = options;
   const java = [
     ...JAVA,
     ...["-Djava.util.logging.config.file=logging.properties", "-cp", `${jars}/*`],
@@ -116,21 +127,28 @@ function recipeOf({ seed, jars }: KafkaProgram, options: KafkaOptions): ServerRe
   ].map((word) => `'${word}'`).join(" ");
   return {
     name: "Kafka",
-    offsets: [CONTROLLER_OFFSET, ...(sasl ? [SASL_OFFSET] : [])],
+    offsets: [
+      CONTROLLER_OFFSET,
+      ...(sasl ? [SASL_OFFSET] : []),
+      ...(tls ? [KAFKA_TLS_OFFSET] : []),
+    ],
     startTimeoutMs: START_TIMEOUT_MS,
     answers,
     command(port: number): string[] {
-      const lines = [...configuration(port, sasl), ...conf.map((pair) => pair.join("="))];
-      return ["sh", "-c", `${START}exec ${java}`, "sh", seed, jars, ...lines];
+      const own = configuration(port, sasl, tls !== undefined);
+      const lines = [...own, ...conf.map((pair) => pair.join("="))];
+      const pem = tls === undefined ? "" : `${tls.key}\n${tls.cert}`;
+      return ["sh", "-c", `${START}exec ${java}`, "sh", seed, jars, pem, ...lines];
     },
   };
 }
 
 /** One node that starts fast, makes no topics by itself, and notices fast that its last life has ended. */
-function configuration(port: number, sasl: boolean): string[] {
+function configuration(port: number, sasl: boolean, tls: boolean): string[] {
   const controller = `127.0.0.1:${port + CONTROLLER_OFFSET}`;
   const plain = `PLAINTEXT://127.0.0.1:${port}`;
-  const guarded = sasl ? `,SASL://127.0.0.1:${port + SASL_OFFSET}` : "";
+  const guarded = (sasl ? `,SASL://127.0.0.1:${port + SASL_OFFSET}` : "") +
+    (tls ? `,TLS://127.0.0.1:${port + KAFKA_TLS_OFFSET}` : "");
   return [
     "process.roles=broker,controller",
     "node.id=1",
@@ -139,7 +157,7 @@ function configuration(port: number, sasl: boolean): string[] {
     "inter.broker.listener.name=PLAINTEXT",
     `listeners=${plain},CONTROLLER://${controller}${guarded}`,
     `advertised.listeners=${plain}${guarded}`,
-    "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT",
+    "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL",
     "log.dirs=data",
     "auto.create.topics.enable=false",
     "num.partitions=3",
@@ -158,6 +176,12 @@ function configuration(port: number, sasl: boolean): string[] {
     "log.retention.check.interval.ms=1000",
     "log.initial.task.delay.ms=1000",
     ...["broker.heartbeat.interval.ms=500", "broker.session.timeout.ms=3000"],
+    ...(tls
+      ? [
+        "listener.name.tls.ssl.keystore.type=PEM",
+        "listener.name.tls.ssl.keystore.location=tls.pem",
+      ]
+      : []),
     ...(sasl
       ? [
         "listener.name.sasl.sasl.enabled.mechanisms=PLAIN",

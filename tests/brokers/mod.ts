@@ -14,7 +14,13 @@ export {
 } from "./artemis.ts";
 export { absent, BrokerAbsentError, type RunningBroker } from "./broker.ts";
 export { aroundFile, brokerOfFile } from "./lifetime.ts";
-export { absentKafka, type KafkaOptions, SASL_OFFSET, startKafka } from "./kafka.ts";
+export {
+  absentKafka,
+  KAFKA_TLS_OFFSET,
+  type KafkaOptions,
+  SASL_OFFSET,
+  startKafka,
+} from "./kafka.ts";
 export { type Certificates, makeCertificates } from "./_certificates.ts";
 export { type CutOptions, type Proxy, startProxy } from "./proxy.ts";
 export {

@@ -1,11 +1,10 @@
 /** One queue on one Kafka, with workers that come and go. */
 
-import { createTopics } from "@bq/kafka";
+import { createTopics, retryTopic } from "@bq/kafka";
 import type { RunningBroker } from "../brokers/mod.ts";
 import { type Lab, openLab, text } from "../kafka/lab.ts";
 import { BrokerScene, playScene } from "./_broker_scene.ts";
 import { KAFKA_TIERS_MS, kafkaGroup } from "./_plan.ts";
-import { retryTopic } from "@bq/kafka";
 
 /** Partitions of a scene's topic, and so the most records in hand at a time. */
 export const PARTITIONS = 6;
@@ -26,9 +25,9 @@ export class KafkaScene extends BrokerScene {
     return this.#broker.url;
   }
 
-  /** Makes the topics. */
-  async prepare(): Promise<void> {
-    await createTopics(this.#lab.client, [this.queue], {
+  /** Makes the topics of the scene's queue, or of another one. */
+  async prepare(queue: string = this.queue): Promise<void> {
+    await createTopics(this.#lab.client, [queue], {
       retryTiersMs: KAFKA_TIERS_MS,
       partitions: PARTITIONS,
     });

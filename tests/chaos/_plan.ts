@@ -14,6 +14,8 @@ export interface WorkerPlan {
   /** Where the broker is; of Redis the layout and the lease, too. */
   readonly url: string;
   readonly queue: string;
+  /** Consumer group on Kafka. @default the queue */
+  readonly group?: string;
   /** Whether the server is a node of a cluster. @default {false} */
   readonly cluster?: boolean;
   /** @default {4} */
@@ -33,10 +35,10 @@ export interface WorkerPlan {
 }
 
 /** The transport of a plan. */
-export function transportOf({ url, queue, cluster = false }: WorkerPlan): Transport {
+export function transportOf({ url, queue, group = queue, cluster = false }: WorkerPlan): Transport {
   if (url.startsWith("artemis:")) return artemis(url);
   if (url.startsWith("amqp:")) return rabbitmq(url);
-  if (url.startsWith("kafka:")) return onKafka(url, queue);
+  if (url.startsWith("kafka:")) return onKafka(url, group);
   if (!cluster) return redis(url);
   // The query of a node's URL says nothing about the transport.
   const { host, searchParams } = new URL(url);
@@ -48,16 +50,16 @@ export function transportOf({ url, queue, cluster = false }: WorkerPlan): Transp
 /** Retry tiers of a scene on Kafka; every worker serves them, too. */
 export const KAFKA_TIERS_MS: readonly number[] = [100, 300];
 
-/** The groups of a queue's workers, and of their re-injectors. */
-export function kafkaGroup(queue: string): { groupId: string; reinjectGroupId: string } {
-  return { groupId: queue, reinjectGroupId: `${queue}-reinject` };
+/** The groups of workers, and of their re-injectors. */
+export function kafkaGroup(group: string): { groupId: string; reinjectGroupId: string } {
+  return { groupId: group, reinjectGroupId: `${group}-reinject` };
 }
 
 /** Short times, so that a killed member is soon missed. */
-function onKafka(url: string, queue: string): Transport {
+function onKafka(url: string, group: string): Transport {
   return kafka({
     url,
-    ...kafkaGroup(queue),
+    ...kafkaGroup(group),
     retryTiersMs: KAFKA_TIERS_MS,
     reinject: true,
     sessionTimeoutMs: 3_000,

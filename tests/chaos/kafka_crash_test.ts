@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { eventually, type Runtime, runtimePath, test } from "../harness.ts";
+import { URN } from "./_plan.ts";
 import { type KafkaScene, PARTITIONS, playOnKafka } from "./_kafka_scene.ts";
 
 const ignore = await absentKafka({ own: true });
@@ -36,6 +37,32 @@ test("kafka: workers killed in their handlers leave their messages to the next o
   ignore: ignore || runtimePath("bun") === null || runtimePath("node22") === null,
   timeoutMs: TIMEOUT_MS,
 });
+
+test(
+  "kafka: processes with different queues share a group, whichever of them is killed",
+  async () => {
+    await play(async (scene) => {
+      const other = `${scene.queue}-other`;
+      await scene.prepare(other);
+      const group = scene.queue;
+      const leader = await scene.worker({ group });
+      const second = await scene.worker({ queue: other, group }, "bun");
+      await scene.publish(0, 20);
+      const app = scene.app({ queue: other });
+      const publish = (from: number): Promise<unknown> =>
+        app.publishMany(
+          Array.from({ length: 20 }, (_, n) => ({ message: URN, data: { n: from + n } })),
+        );
+      await publish(100);
+      await eventually(() => leader.done.size === 20 && second.done.size === 20);
+      await leader.kill();
+      await publish(200);
+      await eventually(() => second.done.size === 40, { timeoutMs: 60_000 });
+      assert.equal((await second.stop()).code, 0);
+    });
+  },
+  { ignore: ignore || runtimePath("bun") === null, timeoutMs: TIMEOUT_MS },
+);
 
 test("kafka: a worker that stops in order leaves nothing and repeats nothing", async () => {
   await play(async (scene) => {

@@ -46,7 +46,7 @@ export class Bench {
   /** A transport, not yet open. */
   transport(options: KafkaOptions = {}): KafkaTransport {
     const { groupId, reinjectGroupId } = this;
-    const where = options.client ?? this.#options.client;
+    const where = options.client ?? options.url ?? this.#options.client;
     const transport = kafka({
       ...(where === undefined ? { url: `kafka://127.0.0.1:${this.#broker.port}` } : {}),
       ...FAST,
@@ -82,8 +82,8 @@ export class Bench {
 
   /** Receives one message, or fails. */
   async one(subscription: Subscription): Promise<Delivery> {
-    const [delivery] = await subscription.receive(1, 20_000);
-    if (delivery === undefined) throw new Error("Cannot see a message within 20 s");
+    const [delivery] = await subscription.receive(1, 60_000);
+    if (delivery === undefined) throw new Error("Cannot see a message within 60 s");
     return delivery;
   }
 

@@ -190,5 +190,5 @@ test(
       assert.equal(await first.settle(late, { kind: "ack" }), "expired");
       assert.equal(await bench.lab.committed(bench.groupId, queue), 0n);
     }),
-  { ignore },
+  { ignore, timeoutMs: 180_000 },
 );

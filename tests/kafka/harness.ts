@@ -31,7 +31,7 @@ export const FEATURES: SuiteFeatures = {
     "a handler that takes longer than the lease keeps its message":
       "there is no lease, and whoever joins the group takes partitions over; tests/kafka/group_test.ts has handlers beyond the session time-out",
     "a worker that cannot write records goes on with its other messages":
-      "head-of-line blocking of the partition is accepted (K14); tests/kafka/rewind_test.ts shows that the other partitions go on",
+      "head-of-line blocking of the partition is accepted (K14); tests/kafka/trouble_test.ts shows that the other partitions go on",
   },
 };
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { BabelQueueError } from "@bq/core";
 import type { TransportEvent } from "@bq/core/transport";
-import { RetryReinjector, retryTopic } from "@bq/kafka";
+import { type KafkaClient, RetryReinjector, retryTopic } from "@bq/kafka";
 import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { B0, TP, U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
@@ -149,6 +149,64 @@ test(
 );
 
 test(
+  "what stands before a record that cannot be written goes once, what is behind it waits",
+  () =>
+    onBench(broker(), { retryTiersMs: TIERS }, async (bench) => {
+      const queue = await bench.queue(1);
+      const topic = retryTopic(queue, 1);
+      await bench.lab.configure([queue], { "max.message.bytes": "2000" });
+      const headers = waitingHeaders(queue);
+      const values = ["a", "B".repeat(5_000), "c"];
+      await bench.lab.write(topic, values.map((value) => ({ value, key: "k", headers })));
+      const letters = async (): Promise<string> =>
+        (await bench.lab.read(queue)).map(({ value }) => text(value)[0]).join("");
+      await reinjecting(bench, [queue], async (events) => {
+        // It is tried again, and more than once.
+        await eventually(() => events.filter(({ type }) => type === "warning").length >= 4);
+        assert.equal(await letters(), "a");
+        assert.equal(await bench.lab.committed(bench.reinjectGroupId, topic), 1n);
+        await bench.lab.configure([queue], { "max.message.bytes": "1048588" });
+        await eventually(async () =>
+          await bench.lab.committed(bench.reinjectGroupId, topic) === 3n
+        );
+      });
+      assert.equal(await letters(), "aBc");
+    }),
+  { ignore },
+);
+
+test(
+  "an onEvent that throws does not end the work",
+  () =>
+    onBench(broker(), { retryTiersMs: TIERS }, async (bench) => {
+      const queue = await bench.queue(1);
+      await bench.lab.configure([queue], { "max.message.bytes": "1" });
+      const headers = waitingHeaders(queue);
+      await bench.lab.write(retryTopic(queue, 1), [{ value: "a", key: "k", headers }]);
+      const stopping = new AbortController();
+      let told = 0;
+      const reinjector = new RetryReinjector({
+        url: broker().url,
+        queues: [queue],
+        retryTiersMs: TIERS,
+        reinjectGroupId: bench.reinjectGroupId,
+        onEvent() {
+          told++;
+          throw new Error("the logger is broken");
+        },
+        ...FAST,
+      });
+      const running = reinjector.run({ signal: stopping.signal });
+      await eventually(() => told > 0);
+      await bench.lab.configure([queue], { "max.message.bytes": "1048588" });
+      await eventually(async () => (await bench.lab.read(queue)).length === 1);
+      stopping.abort();
+      await running;
+    }),
+  { ignore },
+);
+
+test(
   "two re-injectors in one group share the work, and nothing is forwarded twice",
   () =>
     onBench(broker(), { retryTiersMs: TIERS }, async (bench) => {
@@ -216,4 +274,7 @@ test("a re-injector without tiers or queues is refused", () => {
   const retryTiersMs = [1];
   assert.throws(() => new RetryReinjector({ queues: [], retryTiersMs }), BabelQueueError);
   assert.throws(() => new RetryReinjector({ queues: ["a"] }), /'retryTiersMs'/);
+  assert.throws(() => new RetryReinjector({ queues: ["a b"], retryTiersMs }), /'a b'/);
+  const client = {} as KafkaClient;
+  assert.throws(() => new RetryReinjector({ queues: ["a"], retryTiersMs, client }), /'client'/);
 });

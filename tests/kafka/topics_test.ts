@@ -65,6 +65,22 @@ test(
 );
 
 test(
+  "a topic that is compacted is found, whatever it is for",
+  () =>
+    onBench(broker(), { retryTiersMs }, async (bench) => {
+      const queue = await bench.queue();
+      const compacted = [queue, `${queue}.dlq`];
+      await bench.lab.configure(compacted, { "cleanup.policy": "compact" });
+      const found = await (await bench.open()).check(queue);
+      assert.deepEqual(
+        found.map(({ topic, code }) => [topic, code]),
+        compacted.map((topic) => [topic, "compact"]),
+      );
+    }),
+  { ignore },
+);
+
+test(
   "size() counts what waits on the tiers as delayed",
   () =>
     onBench(broker(), { retryTiersMs }, async (bench) => {
@@ -96,12 +112,20 @@ test("options that cannot be meant are refused, each with its bound", () => {
     [{ url: "redis://x" }, /'url'/],
     [{ url: "kafka://x/orders" }, /without a path/],
     [{ url: "kafka://x?acks=1" }, /url acks/],
+    [{ url: "kafka://u:100%@h:9092" }, /its password is not percent-encoded/],
+    [{ url: "kafka://[::1]:9092" }, /'url'/],
+    [{ url: "kafka://h1,,h2" }, /'url'/],
+    [{ url: "kafka://h:99999" }, /65535/],
     [{ url: "kafka://x", client: {} }, /together/],
     [{ client: {} }, /'client'/],
     [{ groupId: "" }, /'groupId'/],
     [{ reinject: true }, /'retryTiersMs'/],
     [{ retryTiersMs: [2, 1] }, /\[2, 1\]/],
     [{ heartbeatIntervalMs: 5, sessionTimeoutMs: 5 }, /below sessionTimeoutMs/],
+    [
+      { maxWaitMs: 5_000, heartbeatIntervalMs: 500, sessionTimeoutMs: 2_000 },
+      /5000.*heartbeatIntervalMs, 500, below sessionTimeoutMs, 2000/,
+    ],
     [{ maxWaitMs: 0 }, /'maxWaitMs'/],
     [{ tiers: [] }, /'tiers'/],
   ];

@@ -1,13 +1,12 @@
-/** The older line of Kafka: what a client has to do with on the wire. */
+/** The older line of Kafka: what a client has to do with on the wire. The client is the same, so one runtime is enough. */
 
 import { testTransport } from "@bq/core/testing";
 import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { test } from "../harness.ts";
-import { FEATURES, kafkaHarness } from "../kafka/harness.ts";
+import { FEATURES, kafkaHarness } from "./harness.ts";
 
 const version = "3.9.2";
-// One runtime is enough: the broker differs here, not the client.
-const ignore = !("Deno" in globalThis) || await absentKafka({ version });
+const ignore = await absentKafka({ version });
 const broker = brokerOfFile(ignore, () => startKafka({ version }));
 const ABOUT_THE_WIRE = /byte|publish|receive|settle|retr|headers|shared|queue|stop|size/;
 

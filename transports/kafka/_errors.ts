@@ -1,6 +1,6 @@
 import { BabelQueueError, ConnectionError } from "@bq/core/transport";
 
-/** Answers of the broker after which nothing of a batch was written. */
+/** Answers of the broker after which nothing of a batch was written to the partition that they are about. */
 const REFUSED: ReadonlySet<string> = new Set([
   "MESSAGE_TOO_LARGE",
   "RECORD_LIST_TOO_LARGE",
@@ -13,6 +13,17 @@ const REFUSED: ReadonlySet<string> = new Set([
   "POLICY_VIOLATION",
   "UNSUPPORTED_FOR_MESSAGE_FORMAT",
 ]);
+
+/** Refusals that one record of a batch may be the cause of; any other is about the topic, and meets all. */
+const ABOUT_A_RECORD: ReadonlySet<string> = new Set([
+  "MESSAGE_TOO_LARGE",
+  "RECORD_LIST_TOO_LARGE",
+  "INVALID_RECORD",
+  "INVALID_TIMESTAMP",
+]);
+
+/** Answers to a fetch of what a partition does not hold. */
+const OUT_OF_RANGE: ReadonlySet<string> = new Set(["OFFSET_OUT_OF_RANGE"]);
 
 /** Answers after which trying again cannot help. */
 const FATAL: ReadonlySet<string> = new Set([
@@ -63,6 +74,16 @@ export function textOf(error: unknown): string {
 /** Whether the broker has refused a write, so that nothing was written. */
 export function isRefused(error: unknown): boolean {
   return has(error, REFUSED);
+}
+
+/** Whether one record may be why a whole batch was refused. */
+export function isAboutARecord(error: unknown): boolean {
+  return has(error, ABOUT_A_RECORD);
+}
+
+/** Whether a place in a partition is not there: deleted meanwhile, or of a log that was made anew. */
+export function isOutOfRange(error: unknown): boolean {
+  return has(error, OUT_OF_RANGE);
 }
 
 /** Whether a commit came after the group had moved on. */

@@ -38,10 +38,13 @@ export function firstHeader(headers: RecordHeaders, name: string): string | null
 /** What a consumer sees: the first of each foreign header, as text. */
 export function foreignHeaders(headers: RecordHeaders): HeaderCarrier {
   const foreign = Object.create(null) as Record<string, string>;
+  let silent: Set<string> | undefined;
   for (const [name, value] of headers) {
-    if (value === null || name === "" || CONTRACT.has(name) || name in foreign) continue;
-    const text = headerText(value);
+    if (name === "" || CONTRACT.has(name) || name in foreign || silent?.has(name)) continue;
+    const text = value === null ? "" : headerText(value);
     if (text !== "") foreign[name] = text;
+    // The first one counts, also when there is nothing in it. Contract: K4.
+    else (silent ??= new Set()).add(name);
   }
   return Object.freeze(foreign);
 }

@@ -29,6 +29,8 @@ interface Line extends TopicPartition {
   /** Where the partition goes on behind them. */
   position: bigint | undefined;
   held: Holding | undefined;
+  /** Whether what came last reached where the partition goes on; not yet when that is from before a join. */
+  caughtUp: boolean;
   /** How many may wait before the partition is paused. */
   limit: number;
   room: PromiseWithResolvers<void> | undefined;
@@ -40,6 +42,8 @@ export interface IntakeEvents {
   available(): void;
   /** Records that somebody works on went to another member. */
   lost(held: Held, cause: Error): void;
+  /** A partition began anew, as that of a topic does that was made anew. */
+  restarted?(partition: TopicPartition, message: string): void;
 }
 
 /** The partitions of one member. */
@@ -92,6 +96,8 @@ export class Intake {
       this.#lines.set(key, line ?? newLine(topic, partition));
       if (line === undefined) continue;
       before.delete(key);
+      // A fetch that was under way may still bring what was taken before.
+      line.caughtUp = false;
       if (line.position !== undefined) goOn.push({ topic, partition, offset: line.position });
     }
     this.#lose(before.values(), "it was assigned to another member of the group");
@@ -107,10 +113,12 @@ export class Intake {
   ): Promise<void> | undefined {
     const line = this.#lines.get(keyOf(topic, partition));
     if (line === undefined || this.#closed) return undefined;
+    if (line.caughtUp) this.#restart(line, records);
+    line.caughtUp = true;
     const known = line.position;
     const fresh = known === undefined ? records : records.filter(({ offset }) => offset >= known);
     if (known === undefined || nextOffset > known) line.position = nextOffset;
-    line.waiting.push(...fresh);
+    for (const record of fresh) line.waiting.push(record);
     line.limit = fresh.length >> 1;
     if (fresh.length > 0 && line.held === undefined) this.#events.available();
     if (this.#hasRoom(line)) return undefined;
@@ -179,6 +187,24 @@ export class Intake {
     for (const line of this.#lines.values()) line.waiting.length = 0;
   }
 
+  /**
+   * Records below where the partition goes on are of another log: what was taken of the old one is
+   * nobody's any more, and a commit of it would go over the new one.
+   */
+  #restart(line: Line, records: readonly IncomingRecord[]): void {
+    const { topic, partition, position } = line;
+    const first = records[0];
+    if (position === undefined || first === undefined || first.offset >= position) return;
+    const place = `partition ${partition} of '${topic}'`;
+    this.#lose([line], `it begins anew at offset ${first.offset}`);
+    line.position = undefined;
+    line.room = undefined;
+    this.#events.restarted?.(
+      { topic, partition },
+      `${place} begins anew at offset ${first.offset}, below ${position}: everything in it is taken`,
+    );
+  }
+
   #release(held: Held, again: readonly IncomingRecord[]): void {
     const { line } = held as Holding;
     if (line.held !== held) return;
@@ -225,6 +251,7 @@ function newLine(topic: string, partition: number): Line {
     partition,
     waiting,
     position: undefined,
+    caughtUp: true,
     held: undefined,
     limit: 0,
     room: undefined,

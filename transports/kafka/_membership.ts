@@ -11,6 +11,8 @@ import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } f
 const AGAIN_MS = 100;
 /** How long it is tried, in milliseconds. */
 const PATIENCE_MS = 15_000;
+/** How long leaving waits for a start that is under way, in milliseconds. */
+const STARTING_MS = 1_000;
 
 /** What a membership works with. */
 export interface MembershipSetup extends IntakeEvents {
@@ -80,11 +82,13 @@ export class Membership {
   /**
    * Commits behind records that are done with, all of one turn in one call. Contract: K10, K61.
    *
+   * @param held What is done with.
+   * @param count How many of its records, from the oldest.
    * @returns `"expired"` when the partition is not this member's any more: nothing was committed.
    */
-  commit(held: Held): Promise<"settled" | "expired"> {
+  commit(held: Held, count: number = held.records.length): Promise<"settled" | "expired"> {
     const committed = Promise.withResolvers<"settled" | "expired">();
-    const offset = held.records.at(-1)!.offset + 1n;
+    const offset = held.records[count - 1]!.offset + 1n;
     const untilMs = this.#setup.clock.elapsed() + PATIENCE_MS;
     this.#open++;
     void committed.promise.catch(() => {}).then(() => {
@@ -104,10 +108,16 @@ export class Membership {
     this.#ended.abort();
   }
 
-  /** Leaves the group. */
+  /** Leaves the group; a start that is under way is given up. */
   async leave(): Promise<void> {
     this.#ended.abort();
-    await this.#starting?.catch(() => {});
+    if (this.#starting !== undefined) {
+      // One that does not come to its end, with a broker that is away, stops by itself when it does.
+      const started = new AbortController();
+      const starting = this.#starting.catch(() => {}).finally(() => started.abort());
+      await Promise.race([starting, this.#setup.clock.sleep(STARTING_MS, started.signal)]);
+      if (this.#starting !== undefined) return;
+    }
     const consumer = this.#consumer;
     this.#consumer = undefined;
     await consumer?.stop();

@@ -6,14 +6,15 @@ import { CalledOffError } from "./_producing.ts";
 export const CONFIRMED: PublishOutcome = Object.freeze({ status: "confirmed" });
 
 /** What a publish came to that was not: nothing was written, or nobody knows. */
-export function outcomeOf(queue: string, error: unknown): PublishOutcome {
+export function outcomeOf(queue: string, topic: string, error: unknown): PublishOutcome {
   const calledOff = error instanceof CalledOffError ? error : undefined;
   const nothing = calledOff !== undefined ? !calledOff.sent : isRefused(error);
+  const place = topic === queue ? `'${queue}'` : `'${queue}', topic '${topic}'`;
   if (error instanceof BabelQueueError || nothing) {
-    const text = `Cannot publish to '${queue}': ${textOf(error)}`;
+    const text = `Cannot publish to ${place}: ${textOf(error)}`;
     const code = error instanceof BabelQueueError ? error.code : "publish_failed";
     return { status: "failed", error: new BabelQueueError(code, text, { cause: error }) };
   }
-  const text = `Cannot confirm a publish to '${queue}': ${textOf(error)}`;
+  const text = `Cannot confirm a publish to ${place}: ${textOf(error)}`;
   return { status: "uncertain", error: new PublishUncertainError(text, { cause: error }) };
 }

@@ -3,20 +3,23 @@
  * next batch. So the order is kept, and under load a request carries many records.
  */
 
-import { closedError, isRefused } from "./_errors.ts";
+import { closedError, isAboutARecord } from "./_errors.ts";
 import type { KafkaClient, OutgoingRecord } from "./client.ts";
 
 /** Most records of one batch. */
 const LARGEST_BATCH = 500;
 /** Most bytes of one batch; a broker refuses more than about a million for a partition. */
-const LARGEST_BATCH_BYTES = 900_000;
+export const LARGEST_BATCH_BYTES: number = 900_000;
 /** What a record costs beside its bytes. */
 const RECORD_BYTES = 80;
 
+/** Records that are written together. */
 interface Waiting {
-  readonly record: OutgoingRecord;
+  readonly records: readonly OutgoingRecord[];
   readonly written: PromiseWithResolvers<void>;
   sent: boolean;
+  /** Nobody waits for it any more. */
+  over: boolean;
 }
 
 /** A write that was called off; `sent` says whether it was under way. */
@@ -51,11 +54,7 @@ export class Producing {
    * @returns One promise a record.
    */
   write(records: readonly OutgoingRecord[], signal?: AbortSignal): Promise<void>[] {
-    const all = records.map((record): Waiting => ({
-      record,
-      written: Promise.withResolvers(),
-      sent: false,
-    }));
+    const all = records.map((record) => newWaiting([record]));
     const promises = all.map(({ written }) => written.promise);
     if (this.#ended !== undefined || signal?.aborted) {
       const error = this.#ended ?? new CalledOffError(false);
@@ -73,6 +72,19 @@ export class Producing {
     return promises;
   }
 
+  /**
+   * Writes records of one topic in one request, and never some of them alone: after a refusal, what
+   * comes next is the caller's to say.
+   *
+   * @param records The records.
+   */
+  async writeTogether(records: readonly OutgoingRecord[]): Promise<void> {
+    if (this.#ended !== undefined) throw this.#ended;
+    const waiting = newWaiting(records);
+    this.#add(waiting);
+    await waiting.written.promise;
+  }
+
   /** Waits for what is under way. */
   async drained(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
@@ -87,7 +99,7 @@ export class Producing {
   }
 
   #add(waiting: Waiting): void {
-    const { topic } = waiting.record;
+    const topic = topicOf(waiting);
     const queue = this.#topics.get(topic);
     if (queue !== undefined) return void queue.push(waiting);
     const started = [waiting];
@@ -97,7 +109,8 @@ export class Producing {
   }
 
   #callOff(waiting: Waiting): void {
-    const queue = this.#topics.get(waiting.record.topic) ?? [];
+    waiting.over = true;
+    const queue = this.#topics.get(topicOf(waiting)) ?? [];
     if (queue.includes(waiting)) queue.splice(queue.indexOf(waiting), 1);
     waiting.written.reject(new CalledOffError(waiting.sent));
   }
@@ -111,31 +124,46 @@ export class Producing {
 
   async #send(batch: readonly Waiting[]): Promise<void> {
     if (batch.length === 0) return;
+    if (this.#ended !== undefined) {
+      for (const { written } of batch) written.reject(this.#ended);
+      return;
+    }
     for (const waiting of batch) waiting.sent = true;
     try {
-      await this.#client.send(batch.map(({ record }) => record));
+      await this.#client.send(batch.flatMap(({ records }) => records));
       for (const { written } of batch) written.resolve();
     } catch (error) {
       // One record may be the reason that all were refused.
-      if (batch.length > 1 && isRefused(error)) {
-        for (const one of batch) await this.#send([one]);
+      if (batch.length > 1 && isAboutARecord(error)) {
+        for (const one of batch) if (!one.over) await this.#send([one]);
       } else for (const { written } of batch) written.reject(error);
     }
   }
 }
 
+function newWaiting(records: readonly OutgoingRecord[]): Waiting {
+  return { records, written: Promise.withResolvers(), sent: false, over: false };
+}
+
+function topicOf({ records }: Waiting): string {
+  return records[0]!.topic;
+}
+
 function nextBatch(queue: Waiting[]): Waiting[] {
   let count = 0;
   let bytes = 0;
-  for (const { record } of queue) {
-    bytes += sizeOf(record);
-    if (count > 0 && (bytes > LARGEST_BATCH_BYTES || count === LARGEST_BATCH)) break;
-    count++;
+  let units = 0;
+  for (const { records } of queue) {
+    bytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
+    count += records.length;
+    if (units > 0 && (bytes > LARGEST_BATCH_BYTES || count > LARGEST_BATCH)) break;
+    units++;
   }
-  return queue.splice(0, count);
+  return queue.splice(0, units);
 }
 
-function sizeOf({ value, key, headers }: OutgoingRecord): number {
+/** About how many bytes a record takes on the way. */
+export function sizeOf({ value, key, headers }: OutgoingRecord): number {
   const sides = headers.reduce(
     (sum, [name, text]) => sum + 2 * name.length + (text?.length ?? 0),
     0,

@@ -4,7 +4,7 @@ import type { Clock, TransportEvent } from "@bq/core/transport";
 import { connectionError, textOf } from "./_errors.ts";
 import type { Held } from "./_intake.ts";
 import { Membership } from "./_membership.ts";
-import type { Producing } from "./_producing.ts";
+import { LARGEST_BATCH_BYTES, type Producing, sizeOf } from "./_producing.ts";
 import type { IncomingRecord, KafkaClient } from "./client.ts";
 import type { ResolvedBroker } from "./options.ts";
 import { forwardRecord } from "./project.ts";
@@ -14,6 +14,8 @@ import { retryTopic } from "./tiers.ts";
 const LARGEST_RUN = 200;
 /** Wait before a record that could not be written is tried again, in milliseconds. Contract: K14. */
 const AGAIN_MS = 1_000;
+/** Longest time for the end of what is under way, in milliseconds. */
+const END_MS = 10_000;
 /** Longest wait before the group is joined again, in milliseconds. */
 const LONGEST_BACK_OFF_MS = 30_000;
 
@@ -85,6 +87,7 @@ export class Reinjection {
       received: (records) => this.#received(records),
       available: () => this.#start(),
       lost: () => {},
+      restarted: (_, message) => this.#warn(message),
       failed: () => this.#wake(),
     });
   }
@@ -97,7 +100,7 @@ export class Reinjection {
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
-    const { clock, emit } = this.#setup;
+    const { clock } = this.#setup;
     const stop = (): void => this.#wake();
     signal.addEventListener("abort", stop, { once: true });
     try {
@@ -113,17 +116,28 @@ export class Reinjection {
           if (signal.aborted) break;
           const cause = connectionError("serve the retry tiers", error);
           if (cause.fatal) throw cause;
-          emit({ type: "warning", code: "reinject", message: cause.message });
+          this.#warn(cause.message);
           const waitMs = Math.min(AGAIN_MS * 2 ** failures++, LONGEST_BACK_OFF_MS);
           await clock.sleep(waitMs, signal);
         }
       }
     } finally {
       signal.removeEventListener("abort", stop);
-      this.#membership.intake.close();
+      await this.#end();
+    }
+  }
+
+  /** Lets what is under way end, as long as that does not take for ever. */
+  async #end(): Promise<void> {
+    const ended = new AbortController();
+    const end = async (): Promise<void> => {
       await Promise.all([...this.#working]);
       await this.#membership.leave().catch(() => {});
-    }
+      ended.abort();
+    };
+    this.#membership.intake.close();
+    await Promise.race([end(), this.#setup.clock.sleep(END_MS, ended.signal)]);
+    this.#membership.end();
   }
 
   async #untilWoken(): Promise<void> {
@@ -138,32 +152,65 @@ export class Reinjection {
     }
   }
 
-  /** Waits, writes, commits; a write that failed is tried again, and nothing overtakes. Contract: K44. */
+  /**
+   * Waits, writes, commits. A write that failed is tried again from its record on, one record at a
+   * time, so that nothing overtakes and nothing is written again. Contract: K44.
+   */
   async #forward(held: Held): Promise<void> {
-    const { clock, emit, producing } = this.#setup;
+    const { clock } = this.#setup;
     const first = held.records[0]!;
     await clock.sleep((this.#due.get(first) ?? 0) - clock.now(), this.#signal);
-    const { intake } = this.#membership;
-    const target = forwardRecord(first, 0).topic;
-    intake.extend(held, LARGEST_RUN, (record) => {
-      const due = this.#due.get(record) ?? 0;
-      return due <= clock.now() && forwardRecord(record, 0).topic === target;
-    });
+    this.#extend(held);
+    let written = 0;
+    let committed = 0;
+    let together = true;
     while (!this.#signal.aborted && !held.lost) {
       try {
-        const nowMs = clock.now();
-        const records = held.records.map((record) => forwardRecord(record, nowMs));
-        await Promise.all(producing.write(records));
-        await this.#membership.commit(held);
-        return intake.done(held);
+        if (written === committed) {
+          const end = together ? held.records.length : written + 1;
+          await this.#write(held.records.slice(written, end));
+          written = end;
+        }
+        await this.#membership.commit(held, written);
+        committed = written;
+        if (committed === held.records.length) return this.#membership.intake.done(held);
       } catch (error) {
-        const place = `partition ${first.partition} of '${first.topic}'`;
-        const message = `offset ${first.offset} of ${place} stays and is tried again: ${
-          textOf(error)
-        }`;
-        emit({ type: "warning", code: "reinject", message });
+        // What was written and not committed is committed, and not written again.
+        if (written === committed) together = false;
+        const { topic, partition, offset } = held.records[committed]!;
+        const place = `offset ${offset} of partition ${partition} of '${topic}'`;
+        this.#warn(`${place} stays and is tried again: ${textOf(error)}`);
         await clock.sleep(AGAIN_MS, this.#signal);
       }
+    }
+  }
+
+  /** Adds what is due and goes to the same topic, as much as one request carries. */
+  #extend(held: Held): void {
+    const { clock } = this.#setup;
+    const [first] = held.records;
+    const target = forwardRecord(first!, 0).topic;
+    let bytes = sizeOf(first!);
+    this.#membership.intake.extend(held, LARGEST_RUN, (record) => {
+      const due = this.#due.get(record) ?? 0;
+      if (due > clock.now() || forwardRecord(record, 0).topic !== target) return false;
+      bytes += sizeOf(record);
+      return bytes <= LARGEST_BATCH_BYTES;
+    });
+  }
+
+  async #write(records: readonly IncomingRecord[]): Promise<void> {
+    const { clock, producing } = this.#setup;
+    const nowMs = clock.now();
+    await producing.writeTogether(records.map((record) => forwardRecord(record, nowMs)));
+  }
+
+  /** Whoever is told cannot end the work by what it throws. */
+  #warn(message: string): void {
+    try {
+      this.#setup.emit({ type: "warning", code: "reinject", message });
+    } catch {
+      // The work goes on.
     }
   }
 

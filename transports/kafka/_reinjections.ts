@@ -42,20 +42,21 @@ export class Reinjections {
     this.#running.set(queue, { users: 1, stopping, ended });
   }
 
-  /** A subscription of the queue has ended. */
-  release(queue: string): void {
+  /** A subscription of the queue has ended; resolves when its re-injector, if it was the last, has too. */
+  async release(queue: string): Promise<void> {
     const running = this.#running.get(queue);
     if (running === undefined || --running.users > 0) return;
     this.#running.delete(queue);
     running.stopping.abort();
     const ending = running.ended.finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
+    await ending;
   }
 
   /** Ends all of them; `signal` waits no longer. */
   async close(signal: AbortSignal | undefined): Promise<void> {
     for (const running of this.#running.values()) running.users = 1;
-    for (const queue of [...this.#running.keys()]) this.release(queue);
+    for (const queue of [...this.#running.keys()]) void this.release(queue);
     const aborted = Promise.withResolvers<void>();
     const abort = (): void => aborted.resolve();
     signal?.addEventListener("abort", abort, { once: true });

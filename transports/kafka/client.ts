@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Clock } from "@bq/core/transport";
+import type { Clock, SignalOptions } from "@bq/core/transport";
 
 /** The headers of a record in their order; a name may be there more than once, a value may be absent. Read from a topic they are bytes; text is written as UTF-8. */
 export type RecordHeaders = readonly (readonly [name: string, value: Uint8Array | string | null])[];
@@ -151,6 +151,10 @@ export interface KafkaClient {
   configs(topics: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>>;
   /** Makes topics that do not exist yet. */
   createTopics(topics: readonly NewTopic[]): Promise<void>;
-  /** Disconnects. */
-  close(): Promise<void>;
+  /**
+   * Disconnects; nothing is sent any more until {@linkcode connect} is called again.
+   *
+   * @param options `signal`: waits no longer.
+   */
+  close(options?: SignalOptions): Promise<void>;
 }

@@ -46,7 +46,8 @@ export interface GroupOptions {
   readonly heartbeatIntervalMs?: number;
   /**
    * How long the broker may hold an answer back while there is nothing: also how long a stop, and a
-   * partition that was paused, may have to wait.
+   * partition that was paused, may have to wait. Together with `heartbeatIntervalMs` it has to be
+   * below `sessionTimeoutMs`.
    *
    * @default {500}
    */
@@ -71,7 +72,8 @@ export interface BrokerOptions extends GroupOptions {
   readonly url?: string;
   /**
    * A ready client: a `Kafka` of kafkajs, or what `platformaticClient()` makes. A `Kafka` stays yours;
-   * producers and consumers made of it are closed with the transport.
+   * producers and consumers made of it are closed with the transport. What `kafkajsClient()` or
+   * `platformaticClient()` made is closed with the last transport or re-injector that uses it.
    *
    * @default {undefined}
    */
@@ -201,6 +203,15 @@ export function resolveBroker(options: BrokerOptions): ResolvedBroker {
       `below sessionTimeoutMs, ${sessionTimeoutMs}`,
     );
   }
+  const { maxWaitMs = 500 } = options;
+  if (maxWaitMs + heartbeatIntervalMs >= sessionTimeoutMs) {
+    // Between two signs of life there can be a whole wait.
+    refuseOption(
+      "maxWaitMs",
+      maxWaitMs,
+      `together with heartbeatIntervalMs, ${heartbeatIntervalMs}, below sessionTimeoutMs, ${sessionTimeoutMs}`,
+    );
+  }
   return {
     client: options.client,
     connection: { ...readUrl(options.url ?? "kafka://localhost:9092"), ...options.connection },
@@ -210,7 +221,7 @@ export function resolveBroker(options: BrokerOptions): ResolvedBroker {
     sessionTimeoutMs,
     heartbeatIntervalMs,
     rebalanceTimeoutMs: options.rebalanceTimeoutMs ?? 60_000,
-    maxWaitMs: options.maxWaitMs ?? 500,
+    maxWaitMs,
     maxBytesPerPartition: options.maxBytesPerPartition ?? 1_048_576,
   };
 }
@@ -237,12 +248,38 @@ function readUrl(url: string): ConnectionOptions {
       refuseOption("url ssl", value, "one of 1, true, yes, on, 0, false, no, off");
     }
   }
-  const decode = (part: string): string => decodeURIComponent(part);
   return {
-    brokers: hosts.split(",").map((host) => /:[0-9]+$/.test(host) ? host : `${host}:9092`),
+    brokers: hosts.split(",").map(brokerOf),
     ...(YES.test(said.get("ssl") ?? "") ? { ssl: true } : {}),
     ...(user === undefined ? {} : {
-      sasl: { mechanism: "plain", username: decode(user), password: decode(password ?? "") },
+      sasl: {
+        mechanism: "plain",
+        username: decoded("user", user),
+        password: decoded("password", password ?? ""),
+      },
     }),
   };
+}
+
+/** `host` or `host:port`; kafkajs cannot read the address of an IPv6 host. */
+function brokerOf(broker: string): string {
+  const [, host, port = "9092"] = /^([^:[\]\s]+)(?::([0-9]+))?$/.exec(broker) ?? [];
+  if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return `${host}:${port}`;
+  return refuseOption(
+    "url",
+    broker,
+    "a list of brokers, each host or host:port with a port of 1 to 65535; an IPv6 address needs a name",
+  );
+}
+
+/** The value stays out of the message: it may be a password. */
+function decoded(what: string, part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new BabelQueueError(
+      "invalid_option",
+      `Cannot use option 'url': its ${what} is not percent-encoded; '%' itself is written %25`,
+    );
+  }
 }

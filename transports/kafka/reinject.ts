@@ -9,14 +9,19 @@ import {
 } from "@bq/core/transport";
 import { Producing } from "./_producing.ts";
 import { Reinjection } from "./_reinjection.ts";
-import { adapted } from "./clients/adapt.ts";
+import { acquire, adapted, release } from "./clients/adapt.ts";
+import type { KafkaClient } from "./client.ts";
 import { ownClient } from "./clients/own.ts";
+import { retryTopic, topicOf } from "./tiers.ts";
 import {
   BROKER_CHECKS,
   type BrokerOptions,
   resolveBroker,
   type ResolvedBroker,
 } from "./options.ts";
+
+/** Longest time for disconnecting, in milliseconds. */
+const CLOSE_MS = 5_000;
 
 /** Options of a {@linkcode RetryReinjector}: `retryTiersMs` is needed. */
 export interface ReinjectorOptions extends BrokerOptions {
@@ -83,6 +88,11 @@ export class RetryReinjector {
   constructor(options: ReinjectorOptions) {
     this.#options = checkOptions(options, CHECKS);
     this.#broker = resolveBroker(this.#options);
+    const { client, prefix, tiersMs } = this.#broker;
+    if (client !== undefined) adapted(client);
+    for (const queue of this.#options.queues) {
+      topicOf("", retryTopic(topicOf(prefix, queue), tiersMs.length));
+    }
     if (this.#broker.tiersMs.length === 0) {
       refuseOption("retryTiersMs", options.retryTiersMs, "a list of at least one tier");
     }
@@ -99,8 +109,18 @@ export class RetryReinjector {
       throw new BabelQueueError("invalid_option", "Cannot run the re-injector: it runs already");
     }
     this.#running = true;
+    try {
+      await this.#run(options.signal);
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
     const { client: given, connection } = this.#broker;
-    const client = given === undefined ? await ownClient(connection) : adapted(given);
+    const client = acquire(given === undefined ? await ownClient(connection) : adapted(given));
+    // A client that was closed before works again; trouble is met, and told, by what comes next.
+    client.connect().catch(() => {});
     const producing = new Producing(client);
     const { queues, clock = systemClock, onEvent = () => {} } = this.#options;
     const reinjection = new Reinjection({
@@ -112,11 +132,19 @@ export class RetryReinjector {
       emit: onEvent,
     });
     try {
-      await reinjection.run(options.signal);
+      await reinjection.run(signal);
     } finally {
-      this.#running = false;
       producing.end();
-      await client.close();
+      await closed(client, clock);
     }
   }
+}
+
+/** A broker that does not answer may not keep it from ending. */
+async function closed(client: KafkaClient, clock: Clock): Promise<void> {
+  const late = new AbortController();
+  const done = new AbortController();
+  const until = clock.sleep(CLOSE_MS, done.signal).then(() => late.abort());
+  await Promise.race([release(client, { signal: late.signal }), until]);
+  done.abort();
 }

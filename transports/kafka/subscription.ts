@@ -1,5 +1,4 @@
 import {
-  BabelQueueError,
   type Delivery,
   SettleWriteError,
   type SignalOptions,
@@ -14,7 +13,17 @@ import type { Held } from "./_intake.ts";
 import { Membership } from "./_membership.ts";
 import type { Producing } from "./_producing.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaConsumer, OutgoingRecord } from "./client.ts";
-import { deadLetterRecord, retryRecord } from "./project.ts";
+import { recordFor } from "./_verdict.ts";
+
+/**
+ * Longest time for the record that a verdict wants written first, in milliseconds. The worker waits 30 s
+ * for the whole settle: it has to hear of a failed write before, or nobody hands the record out again.
+ */
+const WRITE_PATIENCE_MS = 20_000;
+/** A settle that took so long has been given up by the worker. */
+const GIVEN_UP_MS = 28_000;
+/** Wait before a record that nobody settles any more is handed out again, in milliseconds. */
+const AGAIN_MS = 1_000;
 
 /** What a subscription works with. */
 export interface SubscriptionSetup {
@@ -38,8 +47,8 @@ export interface SubscriptionSetup {
   topicOf(queue: string): string;
   /** Makes a member of the group. */
   consumer(events: ConsumerEvents): KafkaConsumer;
-  /** Called when the subscription has ended. */
-  onClose(subscription: KafkaSubscription): void;
+  /** Called when the subscription has ended; closing waits for what it gives, as long as it may. */
+  onClose(subscription: KafkaSubscription): Promise<void>;
 }
 
 /** Receives from and settles with one queue. */
@@ -52,6 +61,8 @@ export class KafkaSubscription implements Subscription {
   readonly #deliveries: Map<Held, Delivery> = new Map();
   readonly #waiters: Set<() => void> = new Set();
   readonly #writes: Set<Promise<unknown>> = new Set();
+  /** Resolves when nothing is to be received any more. */
+  readonly #over: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #intakeEnds: () => void;
   #closing: Promise<void> | undefined;
 
@@ -66,12 +77,14 @@ export class KafkaSubscription implements Subscription {
       consumer: (events) => setup.consumer(events),
       available: () => this.#wake(),
       lost: (held, cause) => this.#lost(held, cause),
+      restarted: (_, message) => context.emit({ type: "warning", code: "topic", message }),
       failed: (error) => {
         context.emit({ type: "disconnected", error });
         this.#wake();
       },
     });
     this.#intakeEnds = (): void => {
+      this.#over.resolve();
       this.#membership.intake.close();
       this.#wake();
     };
@@ -96,7 +109,8 @@ export class KafkaSubscription implements Subscription {
     for (;;) {
       if (this.#closing !== undefined || options.intake.aborted) return [];
       if (!this.#membership.joined) {
-        await this.#membership.join();
+        await Promise.race([this.#membership.join(), this.#over.promise]);
+        if (!this.#membership.joined) continue;
         emit({ type: "connected" });
       }
       const deliveries = this.#take(max);
@@ -116,7 +130,9 @@ export class KafkaSubscription implements Subscription {
     const held = this.#held.get(delivery);
     if (held === undefined) return "expired";
     const { intake } = this.#membership;
-    const write = this.#writeOf(held, verdict);
+    const { clock } = this.#setup.context;
+    const startMs = clock.elapsed();
+    const write = recordFor(held.records[0]!, verdict, this.#setup);
     // Contract: K14.
     if (write === null) {
       this.#forget(delivery, held);
@@ -127,8 +143,10 @@ export class KafkaSubscription implements Subscription {
     try {
       if (write !== undefined) await this.#write(write);
     } catch (error) {
-      // Nothing was settled, so that the worker can settle it in another way.
-      if (!held.lost) this.#held.set(delivery, held);
+      // Nothing was settled, so that the worker can settle it in another way, while it waits for that.
+      const givenUp = clock.elapsed() - startMs >= GIVEN_UP_MS;
+      if (givenUp) this.#rewindLater(delivery, held);
+      else if (!held.lost) this.#held.set(delivery, held);
       throw error;
     }
     try {
@@ -140,6 +158,13 @@ export class KafkaSubscription implements Subscription {
       this.#forget(delivery, held);
       intake.done(held);
     }
+  }
+
+  /** Nobody else would: its partition would stand still. Contract: K14. */
+  #rewindLater(delivery: Delivery, held: Held): void {
+    this.#forget(delivery, held);
+    const { clock } = this.#setup.context;
+    void clock.sleep(AGAIN_MS).then(() => this.#membership.intake.rewind(held));
   }
 
   close(options: SignalOptions = {}): Promise<void> {
@@ -154,16 +179,15 @@ export class KafkaSubscription implements Subscription {
       aborted.resolve();
     };
     options.intake.removeEventListener("abort", this.#intakeEnds);
-    this.#membership.intake.close();
-    this.#wake();
+    this.#intakeEnds();
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
     try {
       await Promise.race([this.#end(), aborted.promise]);
     } finally {
-      signal?.removeEventListener("abort", abort);
       this.#held.clear();
-      onClose(this);
+      await Promise.race([onClose(this), aborted.promise]);
+      signal?.removeEventListener("abort", abort);
     }
   }
 
@@ -208,37 +232,19 @@ export class KafkaSubscription implements Subscription {
       });
   }
 
-  /** The record that a verdict wants written first; null when the delivery goes back. */
-  #writeOf(held: Held, verdict: Verdict): OutgoingRecord | null | undefined {
-    const { topic, tiersMs, context: { clock }, topicOf, queue } = this.#setup;
-    const source = held.records[0]!;
-    const place = { topic, tiersMs, nowMs: clock.now() };
-    switch (verdict.kind) {
-      case "ack":
-        return undefined;
-      case "return":
-      case "leave":
-        return null;
-      case "retry":
-        return retryRecord(source, verdict, place);
-      case "deadLetter":
-        return deadLetterRecord(source, verdict, topicOf(verdict.queue), place);
-      case "release":
-      case "deadLetterNatively":
-        throw new BabelQueueError(
-          "unsupported",
-          `Cannot settle a message of '${queue}' with '${verdict.kind}': Kafka has no such thing of its own`,
-        );
-    }
-  }
-
   async #write(record: OutgoingRecord): Promise<void> {
+    const { producing, context: { clock } } = this.#setup;
+    const late = new AbortController();
+    const written = new AbortController();
+    void clock.sleep(WRITE_PATIENCE_MS, written.signal).then(() => late.abort());
     try {
-      await this.#track(Promise.all(this.#setup.producing.write([record])));
+      await this.#track(Promise.all(producing.write([record], late.signal)));
     } catch (error) {
       throw new SettleWriteError(`Cannot write a record to '${record.topic}': ${textOf(error)}`, {
         cause: error,
       });
+    } finally {
+      written.abort();
     }
   }
 

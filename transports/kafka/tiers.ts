@@ -15,6 +15,9 @@ export const DEFAULT_RETRY_TIERS_MS: readonly number[] = Object.freeze([
   1_800_000,
 ]);
 
+/** Most characters of a topic's name. */
+const LONGEST_NAME = 249;
+
 /** A tier of a work topic. */
 export interface Tier {
   /** Its number, from 1. */
@@ -45,6 +48,24 @@ export function checkTiers(name: string, value: unknown): void {
  */
 export function retryTopic(workTopic: string, tier: number): string {
   return `${workTopic}.retry.${tier}`;
+}
+
+/**
+ * Name of a queue's topic. Contract: K3.
+ *
+ * @param prefix What stands before the name of every queue.
+ * @param queue Name of the queue.
+ * @throws {BabelQueueError} `invalid_option` when no topic can have that name.
+ */
+export function topicOf(prefix: string, queue: string): string {
+  const topic = prefix + queue;
+  const usable = queue !== "" && topic !== "." && topic !== ".." &&
+    topic.length <= LONGEST_NAME && /^[a-zA-Z0-9._-]+$/.test(topic);
+  if (usable) return topic;
+  throw new BabelQueueError(
+    "invalid_option",
+    `Cannot use queue '${queue}': the name of a Kafka topic has 1 to ${LONGEST_NAME} letters, digits, '.', '_' and '-', not only one or two dots`,
+  );
 }
 
 /**

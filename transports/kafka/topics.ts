@@ -41,7 +41,7 @@ export interface TopicFinding {
   /** The topic. */
   readonly topic: string;
   /** What is wrong. */
-  readonly code: "missing" | "create_time" | "retention";
+  readonly code: "missing" | "create_time" | "retention" | "compact";
   /** The same in a sentence. */
   readonly message: string;
 }
@@ -50,12 +50,17 @@ const DAY_MS = 86_400_000;
 /** Waits on a tier come on top of the longest time that the re-injector may be down. */
 const RETENTION_DAYS = 7;
 
-/** By the broker's own clock, or an old message would fall to the topic's retention as soon as it is written. */
-const OWN_CLOCK = { "message.timestamp.type": "LogAppendTime" };
+/**
+ * By the broker's own clock, or an old message would fall to the topic's retention as soon as it is
+ * written; and never compacted, or of the messages with one key only the last would stay.
+ */
+const SETTINGS = { "message.timestamp.type": "LogAppendTime", "cleanup.policy": "delete" };
+/** Dead letters stay until somebody has seen to them. */
+const FOR_EVER = { "retention.ms": "-1" };
 
 /**
- * Names the topics that a queue needs, with their settings: times are the broker's own, and a record
- * on a tier may not end before its wait. Contract: K20, G34, K45.
+ * Names the topics that a queue needs, with their settings: times are the broker's own, a record on a
+ * tier may not end before its wait, and a dead letter does not end at all. Contract: K20, G34, K45.
  *
  * @param queue Name of the queue.
  * @param options Its tiers.
@@ -69,16 +74,16 @@ export function topicsFor(queue: string, options: TopicOptions = {}): NewTopic[]
   };
   const work = prefix + queue;
   return [
-    { topic: work, configs: OWN_CLOCK, ...size },
+    { topic: work, configs: SETTINGS, ...size },
     ...retryTiersMs.map((tierMs, index) => ({
       topic: retryTopic(work, index + 1),
       configs: {
-        ...OWN_CLOCK,
+        ...SETTINGS,
         "retention.ms": `${tierMs + RETENTION_DAYS * DAY_MS}`,
       },
       ...size,
     })),
-    { topic: `${work}.dlq`, configs: OWN_CLOCK, ...size },
+    { topic: `${work}.dlq`, configs: { ...SETTINGS, ...FOR_EVER }, ...size },
   ];
 }
 
@@ -110,7 +115,7 @@ export async function createTopics(
 
 /**
  * Looks for topics of queues that are missing, or whose settings would end a wait early or lose a
- * record. A missing dead-letter topic is only found where `deadLetter` says that it is needed.
+ * record: compaction on any of them, timestamps and retention of the tiers. A missing dead-letter topic is only found where `deadLetter` says that it is needed.
  * Contract: K45.
  *
  * @param client A client.
@@ -130,25 +135,38 @@ export async function checkTopics(
     readonly deadLetter?: boolean;
   } = {},
 ): Promise<TopicFinding[]> {
-  const { retryTiersMs = [], deadLetter = true } = options;
+  const { retryTiersMs = [], deadLetter = true, prefix = "" } = options;
   const wanted = queues.flatMap((queue) => topicsFor(queue, options))
-    .filter(({ topic }) => deadLetter || !topic.endsWith(".dlq"));
-  const there = await client.partitions(wanted.map(({ topic }) => topic));
-  const tiers = wanted.filter(({ topic, configs }) =>
-    there.has(topic) && "retention.ms" in configs
+    .filter(({ topic }) => deadLetter || !topic.endsWith(".dlq"))
+    .map(({ topic }) => topic);
+  const there = await client.partitions(wanted);
+  const existing = wanted.filter((topic) => there.has(topic));
+  const configs = existing.length === 0 ? new Map() : await client.configs(existing);
+  const tiers = new Set(
+    queues.flatMap((queue) => retryTiersMs.map((_, tier) => retryTopic(prefix + queue, tier + 1))),
   );
-  const configs = tiers.length === 0
-    ? new Map()
-    : await client.configs(tiers.map(({ topic }) => topic));
   const largestMs = retryTiersMs.at(-1) ?? 0;
   return [
-    ...wanted.filter(({ topic }) => !there.has(topic)).map(({ topic }): TopicFinding => ({
+    ...wanted.filter((topic) => !there.has(topic)).map((topic): TopicFinding => ({
       topic,
       code: "missing",
       message: `the topic '${topic}' does not exist`,
     })),
-    ...tiers.flatMap(({ topic }) => findings(topic, configs.get(topic) ?? new Map(), largestMs)),
+    ...existing.flatMap((topic) => {
+      const settings: ReadonlyMap<string, string> = configs.get(topic) ?? new Map();
+      const compacted = compactions(topic, settings);
+      return tiers.has(topic) ? [...compacted, ...findings(topic, settings, largestMs)] : compacted;
+    }),
   ];
+}
+
+function compactions(topic: string, configs: ReadonlyMap<string, string>): TopicFinding[] {
+  const cleanup = configs.get("cleanup.policy") ?? "delete";
+  if (!cleanup.includes("compact")) return [];
+  const message =
+    `the topic '${topic}' is compacted (cleanup.policy=${cleanup}): of the messages ` +
+    "with one key only the last stays, and one without a key is refused; set cleanup.policy=delete";
+  return [{ topic, code: "compact", message }];
 }
 
 function findings(

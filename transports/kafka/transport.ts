@@ -18,7 +18,7 @@ import { closedError, connectionError } from "./_errors.ts";
 import { CONFIRMED, outcomeOf } from "./_outcome.ts";
 import { Producing } from "./_producing.ts";
 import { Reinjections } from "./_reinjections.ts";
-import { adapted } from "./clients/adapt.ts";
+import { acquire, adapted, release } from "./clients/adapt.ts";
 import { ownClient } from "./clients/own.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaClient, KafkaConsumer } from "./client.ts";
 import { assertTopic, sizeOf, unread } from "./_inspect.ts";
@@ -26,6 +26,7 @@ import { type KafkaOptions, type ResolvedOptions, resolveOptions } from "./optio
 import { kafkaPolicy } from "./policy.ts";
 import { publishRecord } from "./project.ts";
 import { KafkaSubscription } from "./subscription.ts";
+import { retryTopic, topicOf } from "./tiers.ts";
 import { checkTopics, type TopicFinding } from "./topics.ts";
 
 /** The transport made by {@linkcode kafka}: it can count its queues and check their topics. */
@@ -127,7 +128,7 @@ class OnKafka implements KafkaTransport {
     options.signal?.addEventListener("abort", abort, { once: true });
     let client: KafkaClient | undefined;
     try {
-      client = this.#given ?? await ownClient(this.#options.connection);
+      client = acquire(this.#given ?? await ownClient(this.#options.connection));
       const connecting = client.connect();
       connecting.catch(() => {});
       await Promise.race([connecting, aborted.promise]);
@@ -145,7 +146,7 @@ class OnKafka implements KafkaTransport {
         });
       }
     } catch (error) {
-      void client?.close().catch(() => {});
+      if (client !== undefined) void release(client).catch(() => {});
       if (options.signal?.aborted) throw error;
       throw connectionError("connect to Kafka", error);
     } finally {
@@ -169,8 +170,10 @@ class OnKafka implements KafkaTransport {
       publishRecord(message, message.from && this.#sources.get(message.from), place)
     );
     const results = await Promise.allSettled(producing.write(records, options.signal));
-    return results.map((result) =>
-      result.status === "fulfilled" ? CONFIRMED : outcomeOf(queue, result.reason)
+    return results.map((result, index) =>
+      result.status === "fulfilled"
+        ? CONFIRMED
+        : outcomeOf(queue, records[index]!.topic, result.reason)
     );
   }
 
@@ -178,6 +181,8 @@ class OnKafka implements KafkaTransport {
     const { context, client, producing } = this.#use(`subscribe to '${queue}'`);
     const { groupId, tiersMs } = this.#options;
     const topic = this.#topic(queue);
+    // A name that is too long with a tier behind it would only be met by the first retry.
+    if (tiersMs.length > 0) topicOf("", retryTopic(topic, tiersMs.length));
     await assertTopic(client, queue, topic);
     const ends = options.snapshot ? await unread(client, groupId, topic, queue) : undefined;
     const subscription = new KafkaSubscription({
@@ -191,9 +196,9 @@ class OnKafka implements KafkaTransport {
       sources: this.#sources,
       topicOf: (name) => this.#topic(name),
       consumer: (events) => this.#consumer(topic, events, client, context),
-      onClose: (closed) => {
+      onClose: async (closed) => {
         this.#subscriptions.delete(closed);
-        if (this.#queues.has(closed)) this.#reinjections?.release(queue);
+        if (this.#queues.has(closed)) await this.#reinjections?.release(queue);
       },
     });
     try {
@@ -246,7 +251,7 @@ class OnKafka implements KafkaTransport {
     if (options.signal?.aborted) abort();
     await Promise.race([producing.drained(), aborted.promise]);
     producing.end();
-    await Promise.race([client.close(), aborted.promise]);
+    await Promise.race([release(client, options), aborted.promise]);
     options.signal?.removeEventListener("abort", abort);
   }
 
@@ -259,14 +264,8 @@ class OnKafka implements KafkaTransport {
     throw closedError(verb, `the Kafka transport is ${this.#closed ? "closed" : "not open yet"}`);
   }
 
-  /** Contract: K3. */
   #topic(queue: string): string {
-    const topic = this.#options.prefix + queue;
-    if (queue !== "" && topic.length <= 249 && /^[a-zA-Z0-9._-]+$/.test(topic)) return topic;
-    throw new BabelQueueError(
-      "invalid_option",
-      `Cannot use queue '${queue}': the name of a Kafka topic has 1 to 249 letters, digits, '.', '_' and '-'`,
-    );
+    return topicOf(this.#options.prefix, queue);
   }
 
   #consumer(

@@ -7,7 +7,7 @@ import type {
   TopicPartition,
 } from "../client.ts";
 import { range } from "../_assign.ts";
-import { isMovedOn } from "../_errors.ts";
+import { isMovedOn, isOutOfRange } from "../_errors.ts";
 import { incomingRecords, type RecordsBatch } from "./_platformatic_records.ts";
 import type { PlatformaticModule } from "./platformatic.ts";
 
@@ -16,6 +16,7 @@ const AGAIN_MS = 200;
 /** How often in a row a fetch or a join may fail before the member gives up. */
 const LARGEST_FAILURES = 20;
 const EARLIEST = -2n;
+const LATEST = -1n;
 
 interface Place extends TopicPartition {
   offset: bigint | undefined;
@@ -38,6 +39,8 @@ export class PlatformaticMember implements KafkaConsumer {
   #fetcher: Consumer | undefined;
   #places: Map<string, Place> = new Map();
   #generation = 0;
+  /** Whether the broker knew no such place in some partition. */
+  #unsure = false;
   #fetching: Promise<void> | undefined;
 
   /**
@@ -155,14 +158,20 @@ export class PlatformaticMember implements KafkaConsumer {
         failures = 0;
       } catch (error) {
         if (++failures > LARGEST_FAILURES) return this.#failed(error);
+        if (isOutOfRange(error)) this.#unsure = true;
         await clock.sleep(Math.min(AGAIN_MS * failures, 2_000), signal);
       }
     }
   }
 
-  /** Finds where the partitions begin that are new: at the last commit, else at their first record. */
+  /**
+   * Finds where the partitions begin that are new: at the last commit, else at their first record. What
+   * is not in its partition, or not any more, begins at the first record too.
+   */
   async #locate(): Promise<void> {
-    const fresh = [...this.#places.values()].filter(({ offset }) => offset === undefined);
+    const fresh = [...this.#places.values()].filter(({ offset }) =>
+      this.#unsure || offset === undefined
+    );
     if (fresh.length === 0) return;
     const member = this.#member!;
     const topics = [...new Set(fresh.map(({ topic }) => topic))].map((topic) => ({
@@ -170,16 +179,17 @@ export class PlatformaticMember implements KafkaConsumer {
       partitions: fresh.filter((place) => place.topic === topic).map(({ partition }) => partition),
     }));
     const committed = await member.listCommittedOffsets({ topics });
-    const first = await member.listOffsets({
-      topics: topics.map(({ topic }) => topic),
-      timestamp: EARLIEST,
-    });
+    const names = topics.map(({ topic }) => topic);
+    const low = await member.listOffsets({ topics: names, timestamp: EARLIEST });
+    const high = await member.listOffsets({ topics: names, timestamp: LATEST });
     for (const place of fresh) {
-      const known = committed.get(place.topic)?.[place.partition];
-      place.offset = known !== undefined && known >= 0n
-        ? known
-        : first.get(place.topic)?.[place.partition] ?? 0n;
+      const { topic, partition } = place;
+      const known = place.offset ?? committed.get(topic)?.[partition] ?? -1n;
+      const first = low.get(topic)?.[partition] ?? 0n;
+      const there = known >= first && known <= (high.get(topic)?.[partition] ?? known);
+      place.offset = there ? known : first;
     }
+    this.#unsure = false;
   }
 
   async #fetchOnce(): Promise<void> {
@@ -242,9 +252,9 @@ export class PlatformaticMember implements KafkaConsumer {
     const from = place.offset!;
     const records: IncomingRecord[] = [];
     for (const batch of batches) {
-      records.push(
-        ...incomingRecords(topic, partition, batch).filter(({ offset }) => offset >= from),
-      );
+      for (const record of incomingRecords(topic, partition, batch)) {
+        if (record.offset >= from) records.push(record);
+      }
       const next = batch.firstOffset + BigInt(batch.lastOffsetDelta) + 1n;
       if (next > place.offset!) place.offset = next;
     }

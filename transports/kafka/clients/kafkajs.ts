@@ -8,6 +8,7 @@ import type {
   PartitionRange,
   RecordHeaders,
 } from "../client.ts";
+import { closedError } from "../_errors.ts";
 import { Partitioner } from "../_partitioner.ts";
 import { KafkajsMember } from "./_kafkajs_consumer.ts";
 import type {
@@ -58,6 +59,7 @@ class Kafkajs implements KafkaClient {
   readonly #idempotent: boolean;
   readonly #partitioner: Partitioner = new Partitioner();
   readonly #closing: Set<Promise<void>> = new Set();
+  #closed = false;
   #writer: Writer | undefined;
   #admin: { client: KafkajsAdmin; connected: Promise<void> } | undefined;
 
@@ -67,6 +69,7 @@ class Kafkajs implements KafkaClient {
   }
 
   async connect(): Promise<void> {
+    this.#closed = false;
     await this.#writing().connected;
   }
 
@@ -152,6 +155,7 @@ class Kafkajs implements KafkaClient {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     const writer = this.#writer;
     this.#writer = undefined;
     if (writer !== undefined) this.#end(writer.producer);
@@ -161,6 +165,8 @@ class Kafkajs implements KafkaClient {
   }
 
   #writing(): Writer {
+    // What was under way may come back, and would connect anew.
+    if (this.#closed) throw closedError("write to Kafka", "the client is closed");
     if (this.#writer !== undefined) return this.#writer;
     const partitions = new WeakMap<object, number>();
     const producer = this.#kafka.producer({

@@ -39,8 +39,12 @@ export async function ownClient(connection: ConnectionOptions): Promise<KafkaCli
   } as never);
   const client = kafkajsClient(kafka as unknown as KafkajsLike);
   const close = client.close.bind(client);
-  client.close = async (): Promise<void> => {
+  client.close = async ({ signal } = {}): Promise<void> => {
+    const destroy = (): void => sockets.destroy();
+    signal?.addEventListener("abort", destroy, { once: true });
+    if (signal?.aborted) destroy();
     await close();
+    signal?.removeEventListener("abort", destroy);
     sockets.destroy();
   };
   return client;
@@ -54,8 +58,11 @@ export async function ownClient(connection: ConnectionOptions): Promise<KafkaCli
 class Sockets {
   readonly #open: Set<Socket> = new Set();
   readonly #factory: typeof open;
+  #over = false;
   readonly open = (options: SocketOptions): Socket => {
     const socket = this.#factory(options);
+    // What tries again behind the end of the client finds out at once.
+    if (this.#over) socket.destroy(closed());
     this.#open.add(socket);
     socket.once("close", () => this.#open.delete(socket));
     return socket;
@@ -66,9 +73,14 @@ class Sockets {
   }
 
   destroy(): void {
-    // The client only clears up behind an error.
-    for (const socket of this.#open) socket.destroy(new Error("the client is closed"));
+    this.#over = true;
+    for (const socket of this.#open) socket.destroy(closed());
   }
+}
+
+/** The client only clears up behind an error. */
+function closed(): Error {
+  return new Error("the client is closed");
 }
 
 function open({ host, port, ssl, onConnect }: SocketOptions): Socket {

@@ -8,6 +8,7 @@ import type {
   OutgoingRecord,
   PartitionRange,
 } from "../client.ts";
+import { closedError } from "../_errors.ts";
 import { Partitioner } from "../_partitioner.ts";
 import { PlatformaticMember } from "./_platformatic_consumer.ts";
 
@@ -54,6 +55,7 @@ class Platformatic implements KafkaClient {
   readonly #options: PlatformaticOptions;
   readonly #partitioner: Partitioner = new Partitioner();
   readonly #closing: Set<Promise<void>> = new Set();
+  #closed = false;
   #producer: Promise<Producer> | undefined;
   #admin: Promise<Admin> | undefined;
 
@@ -62,10 +64,12 @@ class Platformatic implements KafkaClient {
   }
 
   async connect(): Promise<void> {
+    this.#closed = false;
     await (await this.#administrating()).metadata({ topics: [] });
   }
 
   async send(records: readonly OutgoingRecord[]): Promise<void> {
+    if (this.#closed) throw closedError("write to Kafka", "the client is closed");
     this.#producer ??= this.#produce();
     const using = this.#producer;
     const producer = await using;
@@ -164,6 +168,7 @@ class Platformatic implements KafkaClient {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     const [producer, admin] = [this.#producer, this.#admin];
     this.#producer = this.#admin = undefined;
     for (const one of [producer, admin]) {

@@ -10,6 +10,7 @@ import { type Frame, frameOfText } from "./_frame.ts";
 import { illTyped, lastMember, layoutOf } from "./_layout.ts";
 import { holdsLongInteger, mayHoldLongInteger, overflows, parseExactly } from "./_numbers.ts";
 import { splitsPair } from "./_pairs.ts";
+import type { ReadOptions } from "./reading.ts";
 import { NO_ROUTE, routeOfEnvelope, routeOfLayout } from "./_route.ts";
 import { nestsTooDeep, type ObjectSpan, skipSpace } from "./_scan.ts";
 import { textOf } from "./_text.ts";
@@ -21,19 +22,8 @@ const HALF_PAIR = "the body escapes half a surrogate pair";
 const NOT_JSON = "the body is no valid JSON";
 const NO_IDENTITY = "neither job nor urn is a string that is not blank";
 
-/** As of `ReadOptions`. */
-interface JudgeOptions {
-  readonly bigint: boolean;
-  readonly wide: boolean;
-}
-
 /** Judges a body. */
-export function judge(
-  body: Uint8Array | string,
-  bigint: boolean,
-  wide: boolean = false,
-): Judgement {
-  const options: JudgeOptions = { bigint, wide };
+export function judge(body: Uint8Array | string, options: ReadOptions): Judgement {
   const text = textOf(body);
   if (text === null) return unreadable("poison", "the body is not valid UTF-8");
   const frame = frameOfText(text);
@@ -45,7 +35,7 @@ function judgeFrame(
   body: Uint8Array | string,
   text: string,
   frame: Frame,
-  { bigint, wide }: JudgeOptions,
+  { bigint = false, wide = false }: ReadOptions,
 ): Judgement | null {
   const slice = text.slice(frame.dataStart, text.length - frame.dataTail);
   if (nestsTooDeep(slice, DEEPEST_NESTING - 1) || overflows(slice)) return null;
@@ -63,7 +53,7 @@ function judgeFrame(
 function judgeText(
   body: Uint8Array | string,
   text: string,
-  { bigint, wide }: JudgeOptions,
+  { bigint = false, wide = false }: ReadOptions,
 ): Judgement {
   const root = layoutOf(text);
   if (typeof root === "string") {

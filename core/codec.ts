@@ -251,7 +251,7 @@ function written(given: unknown): Record<string, unknown> {
 }
 
 function decode(body: Uint8Array | string, options: DecodeOptions = {}): IncomingEnvelope {
-  const judgement = judge(body, options.bigint === true);
+  const judgement = judge(body, { bigint: options.bigint === true });
   const envelope = told(judgement, options);
   if (judgement.readable && identityOf(envelope) === "") {
     throw new BabelQueueError(
@@ -266,7 +266,7 @@ function decodeLenient(
   body: Uint8Array | string,
   options: DecodeOptions = {},
 ): IncomingEnvelope {
-  return told(judge(body, options.bigint === true), options);
+  return told(judge(body, { bigint: options.bigint === true }), options);
 }
 
 function told(verdict: BodyVerdict, { onWarning }: DecodeOptions): IncomingEnvelope {

@@ -63,8 +63,7 @@ export interface BodyVerdict {
 export class EnvelopeReading {
   /** The body as it came. */
   readonly body: Uint8Array | string;
-  readonly #bigint: boolean;
-  readonly #wide: boolean;
+  readonly #options: ReadOptions;
   #route: Route | undefined;
   #verdict: BodyVerdict | undefined;
 
@@ -77,8 +76,7 @@ export class EnvelopeReading {
   constructor(body: Uint8Array | string, options?: ReadOptions) {
     // What is neither has no bytes at all.
     this.body = typeof body === "string" || ArrayBuffer.isView(body) ? body : "";
-    this.#bigint = options?.bigint === true;
-    this.#wide = options?.wide === true;
+    this.#options = { bigint: options?.bigint === true, wide: options?.wide === true };
   }
 
   /** The URN to route on; empty without an identity. Contract: C99. */
@@ -109,7 +107,7 @@ export class EnvelopeReading {
   /** Parses the whole body, the first time, and says what it is. It never throws. */
   verdict(): BodyVerdict {
     if (this.#verdict === undefined) {
-      const judgement = judge(this.body, this.#bigint, this.#wide);
+      const judgement = judge(this.body, this.#options);
       this.#route = judgement.route;
       this.#verdict = judgement;
     }

@@ -1,7 +1,8 @@
-import { asError, attempt, codeOf } from "../core/thrown.ts";
+import { asError } from "../core/thrown.ts";
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, ConnectionError } from "../core/errors.ts";
 import { Breath } from "./_breath.ts";
+import { isFinal } from "./_final.ts";
 import { abortable, backOffMs, bounded, issue, limit, pause, settledWithin } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import type { EventHub } from "./events.ts";
@@ -186,46 +187,4 @@ export class Connection {
       );
     }
   }
-}
-
-/** Codes of mistakes in the program: the next try meets them again. */
-const MISTAKES: readonly string[] = ["closed", "invalid_option", "unsupported"];
-
-/** Names of what Deno throws when the process has no permission: asking again does not grant one. */
-const REFUSALS: readonly string[] = ["NotCapable", "PermissionDenied"];
-
-/** Whether trying again cannot help. */
-export function isFinal(error: Error): boolean {
-  if (isRefusal(error)) return true;
-  const code = codeOf(error);
-  if (code === "connection") return attempt(() => (error as ConnectionError).fatal) === true;
-  // A client's own errors may have such a code too.
-  return MISTAKES.includes(code as string) && attempt(() => error.name) === "BabelQueueError";
-}
-
-/** What is looked at of an error that may come from the runtime. */
-interface SystemError {
-  readonly name?: unknown;
-  readonly code?: unknown;
-  readonly syscall?: unknown;
-  readonly cause?: unknown;
-}
-
-/** Errors that are looked at behind an error. */
-const DEEPEST_CAUSE = 8;
-
-/** Whether the runtime itself refused, however often a client or a transport wrapped that. */
-function isRefusal(error: unknown): boolean {
-  try {
-    let cause = error as SystemError | null | undefined;
-    for (let depth = 0; cause && depth < DEEPEST_CAUSE; depth++) {
-      if (REFUSALS.includes(cause.name as string)) return true;
-      // What Deno makes of it where a client looks up a host name through `node:dns`.
-      if (cause.code === "EPERM" && cause.syscall === "getaddrinfo") return true;
-      cause = cause.cause as typeof cause;
-    }
-  } catch {
-    // An error that cannot be looked at says nothing.
-  }
-  return false;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { attempt } from "../core/thrown.ts";
 import type { DeadLetterReason } from "./transport.ts";
 
 /** The message that an event is about. Empty strings where the body does not say. */
@@ -170,12 +171,8 @@ function print(event: BabelQueueEvent): void {
 }
 
 function stackOf(error: unknown): string | undefined {
-  try {
-    const { stack } = error as { stack?: unknown };
-    return typeof stack === "string" && stack !== "" ? stack : undefined;
-  } catch {
-    return undefined;
-  }
+  const stack = attempt(() => (error as { stack?: unknown }).stack);
+  return typeof stack === "string" && stack !== "" ? stack : undefined;
 }
 
 /** Most events an iterator keeps for a reader that does not read; then the oldest go. */

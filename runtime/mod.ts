@@ -32,21 +32,4 @@ export type {
   SendOptions,
 } from "./publish_options.ts";
 export type { HandleOptions } from "./router.ts";
-export type {
-  Capabilities,
-  DeadLetterReason,
-  Delivery,
-  Outgoing,
-  Peeked,
-  PeekOptions,
-  PublishDelay,
-  PublishOutcome,
-  QueueSize,
-  SignalOptions,
-  SubscribeOptions,
-  Subscription,
-  Transport,
-  TransportContext,
-  TransportEvent,
-  Verdict,
-} from "./transport.ts";
+export type * from "./transport.ts";

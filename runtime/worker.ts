@@ -1,6 +1,7 @@
 import { asError } from "../core/thrown.ts";
 import { ConnectionError } from "../core/errors.ts";
 import { deliveriesOf, subscriptionOf } from "./_answers.ts";
+import { isFinal } from "./_final.ts";
 import { backOffMs, bounded, pause } from "./_waits.ts";
 import { type Deadline, Deadlines } from "./_deadlines.ts";
 import { Held } from "./_held.ts";
@@ -8,7 +9,7 @@ import { LeaseKeeper } from "./lease.ts";
 import { planShutdown, type ShutdownPlan } from "./shutdown.ts";
 import type { QueueHealth } from "./health.ts";
 import { Desk, type DeskEnvironment } from "./desk.ts";
-import { type Connection, isFinal } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { Delivery, Subscription } from "./transport.ts";
 
 /** Grace of a receive beyond its own wait before its lane is taken for hung, in milliseconds. */

@@ -9,6 +9,7 @@ import { type Recorder, recorder } from "@bq/core/testing";
 import type { SubscribeOptions, Subscription, TransportEvent } from "@bq/core/transport";
 import { kafka, type KafkaOptions, type KafkaTransport } from "@bq/kafka";
 import type { RunningBroker } from "../brokers/mod.ts";
+import { eventually } from "../harness.ts";
 import { contextOf, FAST, fresh, type Lab, openLab } from "./lab.ts";
 
 /** Everything that one test uses; what is made here is closed at its end. */
@@ -85,6 +86,18 @@ export class Bench {
     const [delivery] = await subscription.receive(1, 60_000);
     if (delivery === undefined) throw new Error("Cannot see a message within 60 s");
     return delivery;
+  }
+
+  /** Receives one message from whichever has it, or fails. */
+  async oneOf(subscriptions: readonly Subscription[]): Promise<Delivery> {
+    let delivery: Delivery | undefined;
+    await eventually(async () => {
+      for (const subscription of subscriptions) {
+        delivery ??= (await subscription.receive(1, 100))[0];
+      }
+      return delivery !== undefined;
+    });
+    return delivery!;
   }
 
   /** An App on a transport of its own. */

@@ -21,6 +21,7 @@ export {
 } from "../core/errors.ts";
 export { describeVersion, versionGate } from "../core/gate.ts";
 export {
+  HEADER_REPLAY_BYPASS,
   type HeaderCarrier,
   mergeHeaders,
   recordHeaders,
@@ -28,8 +29,21 @@ export {
 } from "../core/headers.ts";
 export { decide, type DecideOptions, type Decision, type Outcome, type Subject } from "./decide.ts";
 export { type Projection, projectionOf } from "../core/projection.ts";
-export { asError } from "../core/thrown.ts";
+export { asError, messageOf } from "../core/thrown.ts";
 export { outgoingHeaders } from "./outgoing.ts";
+export { settledWithin } from "./_waits.ts";
+export {
+  assertQueueName,
+  cannotOpen,
+  closedError,
+  failedOutcome,
+  NO_HEADERS,
+  notOpen,
+  refuseDelays,
+  uncertainOutcome,
+  unlessAborted,
+  within,
+} from "./transport_rules.ts";
 export {
   abortSignal,
   callable,

@@ -5,9 +5,10 @@ import type { AddressInfo, Server } from "node:net";
 import { artemis } from "@bq/artemis";
 import rhea from "rhea";
 import { brokerError, connectionError } from "../../transports/artemis/_errors.ts";
+import { context } from "../_context.ts";
 import { absentArtemis, brokerOfFile, startArtemis, startProxy } from "../brokers/mod.ts";
 import { eventually, test } from "../harness.ts";
-import { context, freshQueue, opened } from "./harness.ts";
+import { freshQueue, opened } from "./harness.ts";
 
 const ignore = await absentArtemis();
 const broker = brokerOfFile(ignore, () => startArtemis());

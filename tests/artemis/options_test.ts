@@ -5,8 +5,8 @@ import { artemis, type ArtemisOptions } from "@bq/artemis";
 import { BabelQueueError } from "@bq/core";
 import rhea from "rhea";
 import { resolveOptions } from "../../transports/artemis/options.ts";
+import { context } from "../_context.ts";
 import { test } from "../harness.ts";
-import { context } from "./harness.ts";
 
 function refused(options: unknown, message: RegExp): void {
   assert.throws(() => artemis(options as ArtemisOptions), (error: unknown) => {

@@ -5,6 +5,7 @@ import { type BabelQueueOptions, systemClock } from "@bq/core";
 import { delayQueueOf, type RabbitmqOptions } from "@bq/rabbitmq";
 import amqp from "amqplib";
 import { RENEW_MS } from "../../transports/rabbitmq/delays.ts";
+import { context } from "../_context.ts";
 import { absentRabbitmq, brokerOfFile, startRabbitmq } from "../brokers/mod.ts";
 import { B0, U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
@@ -176,16 +177,8 @@ it("a delay queue is declared anew every minute that it is used", async (lab) =>
   };
   let laterMs = 0;
   const transport = lab.transport({ connection, delayQueues: true });
-  await transport.open({
-    clock: {
-      now: () => systemClock.now(),
-      elapsed: () => systemClock.elapsed() + laterMs,
-      sleep: (ms, signal) => systemClock.sleep(ms, signal),
-    },
-    random: () => 0.5,
-    bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-    emit: () => {},
-  });
+  const clock = { ...systemClock, elapsed: () => systemClock.elapsed() + laterMs };
+  await transport.open(context({ clock }));
   const publish = (): Promise<unknown> =>
     transport.publish(lab.queue, [{ body, delayMs: 3_600_000 }]);
   await publish();

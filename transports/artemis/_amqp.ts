@@ -1,7 +1,7 @@
 /** What is used of rhea, typed as it behaves: its own types leave out the counters of a link. */
 
 import type { Codec } from "./_decode.ts";
-import type { AmqpConnection } from "./client.ts";
+import type { AmqpConnection, AmqpConnectionEvent } from "./client.ts";
 
 /** A value of a map section, as rhea gives and takes it. */
 export type AmqpMap = { readonly [name: string]: unknown };
@@ -49,15 +49,12 @@ export interface AmqpDelivery {
 }
 
 /** What a listener is told. */
-export interface AmqpContext {
+export interface AmqpContext extends AmqpConnectionEvent {
   /** Decoded; the bytes of one in another format than 0. */
   readonly message?: AmqpMessage;
   /** The format of one that is not decoded. */
   readonly format?: number;
   readonly delivery?: AmqpDelivery;
-  readonly error?: Error;
-  /** Whether the connection tries by itself to come back. */
-  readonly reconnecting?: boolean;
 }
 
 interface Listened {

@@ -2,14 +2,17 @@ import {
   asError,
   BabelQueueError,
   ConnectionError,
+  messageOf,
   type TransportContext,
+  unlessAborted,
+  within,
 } from "@bq/core/transport";
 import type { AmqpContext, AmqpMessage, AmqpSession, RheaConnection } from "./_amqp.ts";
 import type { Codec } from "./_decode.ts";
 import type { AmqpConnection } from "./client.ts";
 import { type Dialled, hangUpInOrder } from "./_dial.ts";
 import { Buffer } from "node:buffer";
-import { connectionError, textOf } from "./_errors.ts";
+import { connectionError } from "./_errors.ts";
 
 /** Wait before the first attempt to reconnect, and the longest, in milliseconds. */
 const FIRST_WAIT_MS = 100;
@@ -80,7 +83,7 @@ export class Connector {
       // A broker that forces a connection closed expects it to come back.
       const { condition } = gone as { condition?: string };
       if (reconnecting || condition === FORCED) return this.#down(gone);
-      const why = textOf(gone) || condition;
+      const why = messageOf(gone) || condition;
       const lost = new ConnectionError(
         `Cannot reach the broker: ${why}; the connection given does not reconnect`,
         { cause: gone, fatal: true },
@@ -95,19 +98,14 @@ export class Connector {
         connection.removeListener(event, listener);
       }
     };
-    const abort = (): void =>
-      opened.reject(
-        new ConnectionError("Cannot use the connection given: it did not open in time"),
-      );
-    signal.addEventListener("abort", abort, { once: true });
     if (connection.is_open()) up();
     try {
-      await opened.promise;
+      await unlessAborted(opened.promise, signal, () => {
+        throw new ConnectionError("Cannot use the connection given: it did not open in time");
+      });
     } catch (error) {
       this.#unwatch();
       throw error;
-    } finally {
-      signal.removeEventListener("abort", abort);
     }
   }
 
@@ -224,13 +222,9 @@ export class Connector {
     for (let waitMs = FIRST_WAIT_MS;; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       await clock.sleep(waitMs * (1 - random() / 2), closing);
       if (closing.aborted) return;
-      const attempt = new AbortController();
-      const ended = new AbortController();
-      const abort = (): void => attempt.abort();
-      closing.addEventListener("abort", abort, { once: true });
-      void clock.sleep(ATTEMPT_MS, ended.signal).then(abort);
       try {
-        this.#current = await dial(attempt.signal, (error) => this.#down(error));
+        const attempt = (over: AbortSignal) => dial(over, (error) => this.#down(error));
+        this.#current = await within(ATTEMPT_MS, clock, closing, attempt);
         this.#lost = undefined;
         this.#context.emit({ type: "connected" });
         for (const watcher of [...this.#watchers]) watcher.up?.();
@@ -239,9 +233,6 @@ export class Connector {
         this.#lost = lossOf(asError(error));
         // Whoever asks is told; it may be put right, so that the attempts go on.
         if (this.#lost.fatal) this.#tellDown(this.#lost);
-      } finally {
-        ended.abort();
-        closing.removeEventListener("abort", abort);
       }
     }
   }

@@ -1,4 +1,4 @@
-import { BabelQueueError, ConnectionError } from "@bq/core/transport";
+import { ConnectionError, messageOf } from "@bq/core/transport";
 import type { AmqpError } from "./_amqp.ts";
 
 /** Conditions of a broker after which trying again cannot help. */
@@ -28,11 +28,6 @@ const FATAL_TEXT = new RegExp(
   ].join("|"),
 );
 
-/** The text of whatever was thrown. */
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** An error of the broker as a JavaScript error: `condition: description`, and the condition alone. */
 export function brokerError(error: AmqpError | undefined, otherwise: string): Error {
   const parts = [error?.condition, error?.description].filter((part) => part);
@@ -53,7 +48,7 @@ export function connectionError(doing: string, error: unknown): ConnectionError 
     return new ConnectionError(message, { cause: error, fatal: error.fatal });
   }
   const { condition, code } = error as { condition?: string; code?: string };
-  const text = textOf(error) || String(code ?? condition ?? "no connection");
+  const text = messageOf(error) || String(code ?? condition ?? "no connection");
   const fatal = isFatal(error as object, text);
   const why = condition && !text.includes(condition) ? `${condition}: ${text}` : text;
   return new ConnectionError(`Cannot ${doing}: ${why}`, { cause: error, fatal });
@@ -66,9 +61,4 @@ function isFatal(
 ): boolean {
   if (condition !== undefined) return FATAL_CONDITION.test(condition) || NO_PERMISSION.test(text);
   return name === "NotCapable" || FATAL_TEXT.test(text) || FATAL_CODE.test(String(code ?? ""));
-}
-
-/** What is closed, or not yet open, refuses work. */
-export function closedError(verb: string, what: string): BabelQueueError {
-  return new BabelQueueError("closed", `Cannot ${verb}: ${what}`);
 }

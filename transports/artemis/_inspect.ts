@@ -4,6 +4,9 @@ import {
   type ConnectionError,
   type Peeked,
   type QueueSize,
+  settledWithin,
+  unlessAborted,
+  within,
 } from "@bq/core/transport";
 import type { AmqpMessage, AmqpSession } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
@@ -48,7 +51,7 @@ export async function browse(
       before = arrivals.length;
       asked = Math.min(max - before, receiver.room);
       receiver.ask(asked);
-      await drainedIn(receiver, clock);
+      await settledWithin(receiver.drain(), ANSWER_MS, clock);
       if (lost !== undefined) throw connectionError(`peek at '${queue}'`, lost);
     } while (arrivals.length === before + asked && arrivals.length < max);
   } finally {
@@ -58,13 +61,6 @@ export async function browse(
     const { body, headers } = toDelivery(queue, message);
     return { body, headers, state: "ready" };
   });
-}
-
-async function drainedIn(receiver: Receiver, clock: Clock): Promise<void> {
-  const answered = new AbortController();
-  const late = clock.sleep(ANSWER_MS, answered.signal);
-  await Promise.race([receiver.drain(), late]);
-  answered.abort();
 }
 
 /**
@@ -78,18 +74,18 @@ export async function sizeOf(
   queue: string,
 ): Promise<QueueSize> {
   const session = connector.session();
-  const ended = new AbortController();
-  const late = clock.sleep(ANSWER_MS, ended.signal).then(() => {
+  const late = (): never => {
     throw connectionError(`count '${queue}'`, new Error("no answer came in time"));
-  });
-  late.catch(() => {});
-  const asked = askAll(session, queue);
-  asked.catch(() => {});
+  };
   try {
-    const [all = 0, delayed = 0, inFlight = 0] = await Promise.race([asked, late]);
+    const [all = 0, delayed = 0, inFlight = 0] = await within(
+      ANSWER_MS,
+      clock,
+      undefined,
+      (over) => unlessAborted(askAll(session, queue), over, late),
+    );
     return { ready: Math.max(0, all - delayed - inFlight), delayed, inFlight };
   } finally {
-    ended.abort();
     connector.endSession(session);
   }
 }

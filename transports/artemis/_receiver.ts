@@ -1,10 +1,9 @@
 import { nextTick } from "node:process";
-import type { ConnectionError } from "@bq/core/transport";
+import { type ConnectionError, unlessAborted } from "@bq/core/transport";
 import type { AmqpDelivery, AmqpMessage, AmqpReceiver, AmqpSession, Terminus } from "./_amqp.ts";
 import { type Connector, SESSION_BUFFER } from "./_connector.ts";
 import { decoded, withoutDecoding } from "./_decode.ts";
 import { brokerError, connectionError } from "./_errors.ts";
-import { unlessAborted } from "./_signals.ts";
 
 /** A message that came, until it is settled. */
 export interface Arrival {

@@ -1,12 +1,13 @@
 import {
   BabelQueueError,
   ConnectionError,
+  failedOutcome,
   type PublishOutcome,
-  PublishUncertainError,
+  uncertainOutcome,
 } from "@bq/core/transport";
 import type { AmqpContext, AmqpDelivery, AmqpMessage, AmqpSender, AmqpSession } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
-import { brokerError, connectionError, textOf } from "./_errors.ts";
+import { brokerError, connectionError } from "./_errors.ts";
 
 /** Most messages that are sent and not confirmed. */
 const LARGEST_WINDOW = 2_000;
@@ -209,7 +210,7 @@ export class Sender {
   #loosen(cause: Error): void {
     const entries = [...this.#pending.values()];
     this.#pending.clear();
-    for (const entry of entries) this.#end(entry, uncertain(this.#doing, cause));
+    for (const entry of entries) this.#end(entry, uncertainOutcome(this.#doing, cause));
   }
 
   #failWaiting(error: ConnectionError): void {
@@ -222,7 +223,7 @@ export class Sender {
 
   #late(entry: Entry): PublishOutcome {
     const late = new Error("no answer came in time");
-    if (entry.sent) return uncertain(this.#doing, late);
+    if (entry.sent) return uncertainOutcome(this.#doing, late);
     if (!this.#connector.up) return failed(this.#doing, this.#connector.lost);
     const blocked = this.#attached?.open && this.#pending.size < LARGEST_WINDOW;
     return failed(this.#doing, blocked ? new Error("the broker gives no credit") : late);
@@ -237,13 +238,6 @@ export class Sender {
 }
 
 function failed(doing: string, cause: unknown): PublishOutcome {
-  const error = cause instanceof ConnectionError
-    ? connectionError(doing, cause)
-    : new BabelQueueError("publish_failed", `Cannot ${doing}: ${textOf(cause)}`, { cause });
-  return { status: "failed", error };
-}
-
-function uncertain(doing: string, cause: Error): PublishOutcome {
-  const message = `Cannot confirm a ${doing}: ${textOf(cause)}`;
-  return { status: "uncertain", error: new PublishUncertainError(message, { cause }) };
+  if (!(cause instanceof ConnectionError)) return failedOutcome(doing, cause);
+  return { status: "failed", error: connectionError(doing, cause) };
 }

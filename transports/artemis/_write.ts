@@ -1,4 +1,4 @@
-import type { Clock } from "@bq/core/transport";
+import { type Clock, within } from "@bq/core/transport";
 import type { AmqpMessage } from "./_amqp.ts";
 import type { Sender } from "./_sender.ts";
 
@@ -20,11 +20,7 @@ export async function confirmed(
   clock: Clock,
   ended: AbortSignal,
 ): Promise<Error | undefined> {
-  const patience = new AbortController();
-  const answered = new AbortController();
-  void clock.sleep(WRITE_MS, answered.signal).then(() => patience.abort());
-  const signal = AbortSignal.any([patience.signal, ended]);
-  const [outcome] = await sender.send([message], signal);
-  answered.abort();
+  const send = (over: AbortSignal) => sender.send([message], over);
+  const [outcome] = await within(WRITE_MS, clock, ended, send);
   return outcome === undefined || outcome.status === "confirmed" ? undefined : outcome.error;
 }

@@ -17,9 +17,15 @@ export interface AmqpConnection {
   /** Whether both sides have opened it and none has closed it. */
   is_open(): boolean;
   /** Adds a listener for `connection_open`, `connection_close`, `connection_error` or `disconnected`. */
-  // deno-lint-ignore no-explicit-any -- rhea declares its listeners with a context of its own
-  on(event: any, listener: (context: any) => void): unknown;
+  on(event: string, listener: (context: AmqpConnectionEvent) => void): unknown;
   /** Removes a listener. */
-  // deno-lint-ignore no-explicit-any -- as above
-  removeListener(event: any, listener: (context: any) => void): unknown;
+  removeListener(event: string, listener: (context: AmqpConnectionEvent) => void): unknown;
+}
+
+/** What a listener is told about a connection. */
+export interface AmqpConnectionEvent {
+  /** Why it ended, as far as that is known. */
+  readonly error?: Error;
+  /** Whether it tries by itself to come back. */
+  readonly reconnecting?: boolean;
 }

@@ -19,5 +19,5 @@
 
 export { artemis, type ArtemisTransport } from "./transport.ts";
 export type { ArtemisOptions, TlsOptions } from "./options.ts";
-export type { AmqpConnection } from "./client.ts";
+export type { AmqpConnection, AmqpConnectionEvent } from "./client.ts";
 export { artemisPolicy, type ArtemisPolicyOptions } from "./policy.ts";

@@ -214,12 +214,10 @@ function portOf(url: string): number | undefined {
 
 /** What says how to connect says nothing about a connection that is there. */
 function refuseBeside(options: ArtemisOptions): void {
-  const beside = Object.entries(options).find(([name, value]) =>
-    value !== undefined && name !== "connection" && name !== "scheduler"
-  );
+  const beside = Object.keys(options).find((name) => name !== "connection" && name !== "scheduler");
   if (beside === undefined) return;
   throw new BabelQueueError(
     "invalid_option",
-    `Cannot set option '${beside[0]}' beside 'connection': the connection is made already`,
+    `Cannot set option '${beside}' beside 'connection': the connection is made already`,
   );
 }

@@ -7,7 +7,9 @@
 import {
   artemisCounting,
   type Delivery,
+  HEADER_REPLAY_BYPASS,
   type HeaderCarrier,
+  NO_HEADERS,
   type Outgoing,
   outgoingHeaders,
   type Projection,
@@ -24,8 +26,7 @@ const DELIVERY_TIME = "x-opt-delivery-time";
 /** What is about the one delivery, not about the message. */
 const OF_ONE_DELIVERY = /^x-opt-(delivery-(time|delay)$|ORIG-|ACTUAL-EXPIRY)/;
 
-/** The header that marks a replay, and its name as a JMS property, which has no hyphen. Contract: G9. */
-const REPLAY = "bq-replay-bypass";
+/** The header that marks a replay, as a JMS property, whose name has no hyphen. Contract: G9. */
 const JMS_REPLAY = "bq_replay_bypass";
 
 const SCHEMA_VERSION = "bq_schema_version";
@@ -41,10 +42,7 @@ const CONTRACT: ReadonlySet<string> = new Set([
 ]);
 
 /** What none of them carries on, being told by the headers. */
-const REPLAYS: ReadonlySet<string> = new Set([REPLAY, JMS_REPLAY]);
-
-/** Most messages have none. */
-const NO_HEADERS: HeaderCarrier = Object.freeze(Object.create(null));
+const REPLAYS: ReadonlySet<string> = new Set([HEADER_REPLAY_BYPASS, JMS_REPLAY]);
 
 /** The broker's own properties; one of them makes it swallow a second message with the same value. */
 const OF_THE_BROKER = /^_{1,2}AMQ_/;
@@ -172,7 +170,10 @@ function foreignProperties(
   for (const [name, value] of Object.entries(headers ?? {})) {
     if (CONTRACT.has(name)) continue;
     const same = Object.hasOwn(read, name) && headerText(read[name]) === value;
-    properties.set(name === REPLAY ? JMS_REPLAY : name, same ? own(typed, name) : value);
+    properties.set(
+      name === HEADER_REPLAY_BYPASS ? JMS_REPLAY : name,
+      same ? own(typed, name) : value,
+    );
   }
   // Each becomes a property of its own: `__proto__` is a name like any other.
   return Object.fromEntries(properties);
@@ -193,7 +194,7 @@ function foreignHeaders(properties: AmqpMap): HeaderCarrier {
 
 /** The header that a property carries. */
 function headerOf(property: string): string {
-  return property === JMS_REPLAY ? REPLAY : property;
+  return property === JMS_REPLAY ? HEADER_REPLAY_BYPASS : property;
 }
 
 /** A property as a header; empty for what has no text. */

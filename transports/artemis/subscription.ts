@@ -1,18 +1,22 @@
 import {
   asError,
+  closedError,
   type Delivery,
+  messageOf,
   type Outgoing,
   recordHeaders,
+  settledWithin,
   SettleWriteError,
   type SignalOptions,
   type SubscribeOptions,
   type Subscription,
   type TransportContext,
+  unlessAborted,
   type Verdict,
 } from "@bq/core/transport";
 import type { AmqpMessage } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
-import { closedError, connectionError, textOf } from "./_errors.ts";
+import { connectionError } from "./_errors.ts";
 import {
   accepted,
   type Arrival,
@@ -23,7 +27,6 @@ import {
   released,
 } from "./_receiver.ts";
 import type { Sender } from "./_sender.ts";
-import { unlessAborted } from "./_signals.ts";
 import { confirmed } from "./_write.ts";
 import { type Waiter, Waiters } from "./_waiters.ts";
 import { deliveryCount, toDelivery, toMessage } from "./project.ts";
@@ -275,10 +278,7 @@ export class ArtemisSubscription implements Subscription {
   }
 
   async #drained(receiver: Receiver): Promise<void> {
-    const ended = new AbortController();
-    const late = this.#setup.context.clock.sleep(DRAIN_MS, ended.signal);
-    await Promise.race([receiver.drain(), late]);
-    ended.abort();
+    await settledWithin(receiver.drain(), DRAIN_MS, this.#setup.context.clock);
   }
 
   async #endIntake(): Promise<void> {
@@ -343,7 +343,7 @@ export class ArtemisSubscription implements Subscription {
     if (error !== undefined) {
       if (ours) this.#held.set(delivery, arrival);
       const what = queue === delivery.queue ? "the copy of a message" : "a record";
-      throw new SettleWriteError(`Cannot write ${what} to '${queue}': ${textOf(error)}`, {
+      throw new SettleWriteError(`Cannot write ${what} to '${queue}': ${messageOf(error)}`, {
         cause: error,
       });
     }

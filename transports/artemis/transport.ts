@@ -1,23 +1,26 @@
 import {
-  BabelQueueError,
+  assertQueueName,
+  cannotOpen,
   type Capabilities,
   type Delivery,
+  notOpen,
   type Outgoing,
   type Peeked,
   type PeekOptions,
   type PublishOutcome,
   type QueueSize,
+  refuseDelays,
   type SettlementPolicy,
   type SignalOptions,
   type SubscribeOptions,
   type Subscription,
   type Transport,
   type TransportContext,
+  within,
 } from "@bq/core/transport";
 import type { AmqpMessage } from "./_amqp.ts";
 import { Connector } from "./_connector.ts";
 import { dial } from "./_dial.ts";
-import { closedError } from "./_errors.ts";
 import { browse, sizeOf } from "./_inspect.ts";
 import { type ArtemisOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { artemisPolicy } from "./policy.ts";
@@ -103,33 +106,26 @@ class OnArtemis implements ArtemisTransport {
   }
 
   async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
-    if (this.#closing.signal.aborted || this.#context !== undefined) {
-      const closed = this.#closing.signal.aborted;
-      throw new BabelQueueError(
-        closed ? "closed" : "invalid_option",
-        `Cannot open the Artemis transport: it is ${closed ? "closed" : "open already"}`,
-      );
+    const closing = this.#closing.signal;
+    if (closing.aborted || this.#context !== undefined) {
+      throw cannotOpen("Artemis", closing.aborted);
     }
     options.signal?.throwIfAborted();
     this.#context = context;
-    const closing = this.#closing.signal;
     const signal = options.signal ? AbortSignal.any([options.signal, closing]) : closing;
     const { connection, target } = this.#options;
+    const connector = connection === undefined
+      ? new Connector(context, (end, lost) => dial(target, end, lost))
+      : new Connector(context);
     try {
-      if (connection !== undefined) {
-        const connector = new Connector(context);
-        await connector.adopt(connection, signal);
-        this.#connector = connector;
-      } else {
-        const connector = new Connector(context, (end, lost) => dial(target, end, lost));
-        await connector.open(signal);
-        this.#connector = connector;
-      }
+      if (connection === undefined) await connector.open(signal);
+      else await connector.adopt(connection, signal);
     } catch (error) {
       this.#context = undefined;
       throw error;
     }
-    this.#warnOfScheduler(this.#connector, context);
+    this.#connector = connector;
+    this.#warnOfScheduler(connector, context);
   }
 
   async publish(
@@ -138,13 +134,7 @@ class OnArtemis implements ArtemisTransport {
     options: SignalOptions = {},
   ): Promise<readonly PublishOutcome[]> {
     const { context: { clock } } = this.#open(`publish to '${queue}'`);
-    const delayed = messages.find(({ delayMs = 0 }) => delayMs > 0);
-    if (delayed !== undefined && !this.#options.scheduler) {
-      throw new BabelQueueError(
-        "unsupported",
-        `Cannot publish to '${queue}': the option 'scheduler' says that the broker cannot delay a message, and the delay is ${delayed.delayMs} ms`,
-      );
-    }
+    refuseDelays(queue, messages, this.capabilities.publishDelay, noDelays);
     options.signal?.throwIfAborted();
     const nowMs = clock.now();
     // Closing ends what is under way in every sender, with or without a signal.
@@ -156,7 +146,7 @@ class OnArtemis implements ArtemisTransport {
 
   async subscribe(queue: string, options: SubscribeOptions): Promise<Subscription> {
     const { context, connector } = this.#open(`subscribe to '${queue}'`);
-    assertName(queue);
+    assertQueueName(queue);
     const budget = options.snapshot
       ? (await sizeOf(connector, context.clock, queue)).ready
       : Infinity;
@@ -182,13 +172,13 @@ class OnArtemis implements ArtemisTransport {
 
   async *peek(queue: string, options: PeekOptions = {}): AsyncIterable<Peeked> {
     const { context, connector } = this.#open(`peek at '${queue}'`);
-    assertName(queue);
+    assertQueueName(queue);
     yield* await browse(connector, context.clock, queue, options.max ?? 100);
   }
 
   async size(queue: string): Promise<QueueSize> {
     const { context, connector } = this.#open(`count '${queue}'`);
-    assertName(queue);
+    assertQueueName(queue);
     return await sizeOf(connector, context.clock, queue);
   }
 
@@ -202,12 +192,7 @@ class OnArtemis implements ArtemisTransport {
     this.#connector = undefined;
     this.#context = undefined;
     if (connector === undefined || clock === undefined) return;
-    const patience = new AbortController();
-    const ended = new AbortController();
-    void clock.sleep(GOODBYE_MS, ended.signal).then(() => patience.abort());
-    const { signal } = options;
-    await connector.close(signal ? AbortSignal.any([signal, patience.signal]) : patience.signal);
-    ended.abort();
+    await within(GOODBYE_MS, clock, options.signal, (over) => connector.close(over));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -218,12 +203,11 @@ class OnArtemis implements ArtemisTransport {
     if (this.#context !== undefined && this.#connector !== undefined) {
       return { context: this.#context, connector: this.#connector };
     }
-    const closed = this.#closing.signal.aborted;
-    throw closedError(verb, `the Artemis transport is ${closed ? "closed" : "not open yet"}`);
+    throw notOpen(verb, "Artemis", this.#closing.signal.aborted);
   }
 
   #sender(queue: string): Sender {
-    assertName(queue);
+    assertQueueName(queue);
     let sender = this.#senders.get(queue);
     if (sender === undefined) {
       this.#dropIdle();
@@ -260,7 +244,6 @@ class OnArtemis implements ArtemisTransport {
   }
 }
 
-function assertName(queue: string): void {
-  if (queue !== "") return;
-  throw new BabelQueueError("invalid_option", "Cannot use a queue with an empty name");
+function noDelays(delayMs: number): string {
+  return `the option 'scheduler' says that the broker cannot delay a message, and the delay is ${delayMs} ms`;
 }

@@ -1,4 +1,4 @@
-import { BabelQueueError, ConnectionError } from "@bq/core/transport";
+import { ConnectionError, messageOf } from "@bq/core/transport";
 
 /** Answers of the broker after which nothing of a batch was written to the partition that they are about. */
 const REFUSED: ReadonlySet<string> = new Set([
@@ -66,7 +66,7 @@ const DEEPEST = 8;
 
 /** The text of whatever was thrown; clients wrap the answer of the broker, so the innermost speaks. */
 export function textOf(error: unknown): string {
-  let text = error instanceof Error ? error.message : String(error);
+  let text = messageOf(error);
   for (const { message } of chain(error)) if (message !== "") text = message;
   return text;
 }
@@ -107,11 +107,6 @@ export function connectionError(doing: string, error: unknown): ConnectionError 
   const fatal = has(error, FATAL) || named(error, "KafkaJSSASLAuthenticationError") ||
     chain(error).some(({ code }) => code === "PLT_KFK_AUTHENTICATION");
   return new ConnectionError(`Cannot ${doing}: ${textOf(error)}`, { cause: error, fatal });
-}
-
-/** What is closed, or not yet open, refuses work. */
-export function closedError(verb: string, what: string): BabelQueueError {
-  return new BabelQueueError("closed", `Cannot ${verb}: ${what}`);
 }
 
 interface ClientError {

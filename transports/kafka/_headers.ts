@@ -20,7 +20,7 @@ const WAIT: ReadonlySet<string> = new Set([HEADER.delay, HEADER.originalTopic]);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The text of a header's value; bytes that are no UTF-8 become U+FFFD. */
-export function headerText(value: Uint8Array | string): string {
+function headerText(value: Uint8Array | string): string {
   return typeof value === "string" ? value : decoder.decode(value);
 }
 

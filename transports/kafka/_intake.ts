@@ -4,6 +4,7 @@
  * Contract: K11, K14, K61.
  */
 
+import { keyOf } from "./_partition.ts";
 import type { IncomingRecord, PartitionOffset, TopicPartition } from "./client.ts";
 
 /** Records of one partition that somebody works on; they are next to each other. */
@@ -91,7 +92,7 @@ export class Intake {
     this.#lines.clear();
     const goOn: PartitionOffset[] = [];
     for (const { topic, partition } of partitions) {
-      const key = keyOf(topic, partition);
+      const key = keyOf({ topic, partition });
       const line = stayed ? before.get(key) : undefined;
       this.#lines.set(key, line ?? newLine(topic, partition));
       if (line === undefined) continue;
@@ -107,11 +108,11 @@ export class Intake {
 
   /** Takes records in; gives a promise when the partition is to be paused until it resolves. */
   records(
-    { topic, partition }: TopicPartition,
+    place: TopicPartition,
     records: readonly IncomingRecord[],
     nextOffset: bigint,
   ): Promise<void> | undefined {
-    const line = this.#lines.get(keyOf(topic, partition));
+    const line = this.#lines.get(keyOf(place));
     if (line === undefined || this.#closed) return undefined;
     if (line.caughtUp) this.#restart(line, records);
     line.caughtUp = true;
@@ -256,8 +257,4 @@ function newLine(topic: string, partition: number): Line {
     limit: 0,
     room: undefined,
   };
-}
-
-function keyOf(topic: string, partition: number): string {
-  return `${topic}\0${partition}`;
 }

@@ -2,8 +2,8 @@
  * A member of a group that may end and be made anew: what it took, and commits as whoever it is then.
  */
 
-import type { Clock } from "@bq/core/transport";
-import { closedError, connectionError, isMovedOn, isNotYet } from "./_errors.ts";
+import { type Clock, closedError, settledWithin, unlessAborted, within } from "@bq/core/transport";
+import { connectionError, isMovedOn, isNotYet } from "./_errors.ts";
 import { type Held, Intake, type IntakeEvents } from "./_intake.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } from "./client.ts";
 
@@ -113,10 +113,7 @@ export class Membership {
     this.#ended.abort();
     if (this.#starting !== undefined) {
       // One that does not come to its end, with a broker that is away, stops by itself when it does.
-      const started = new AbortController();
-      const starting = this.#starting.catch(() => {}).finally(() => started.abort());
-      await Promise.race([starting, this.#setup.clock.sleep(STARTING_MS, started.signal)]);
-      if (this.#starting !== undefined) return;
+      if (!await settledWithin(this.#starting, STARTING_MS, this.#setup.clock)) return;
     }
     const consumer = this.#consumer;
     this.#consumer = undefined;
@@ -198,10 +195,9 @@ export class Membership {
     const { clock } = this.#setup;
     const signal = this.#ended.signal;
     if (isMovedOn(error) && !signal.aborted) {
-      const late = new AbortController();
-      const until = clock.sleep(PATIENCE_MS, AbortSignal.any([late.signal, signal]));
-      await Promise.race([this.intake.joined, until]);
-      late.abort();
+      const { joined } = this.intake;
+      const join = (over: AbortSignal) => unlessAborted(joined, over, () => {});
+      await within(PATIENCE_MS, clock, signal, join);
     } else {
       await clock.sleep(AGAIN_MS, signal);
     }

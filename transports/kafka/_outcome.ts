@@ -1,4 +1,9 @@
-import { BabelQueueError, type PublishOutcome, PublishUncertainError } from "@bq/core/transport";
+import {
+  BabelQueueError,
+  failedOutcome,
+  type PublishOutcome,
+  uncertainOutcome,
+} from "@bq/core/transport";
 import { isRefused, textOf } from "./_errors.ts";
 import { CalledOffError } from "./_producing.ts";
 
@@ -9,12 +14,10 @@ export const CONFIRMED: PublishOutcome = Object.freeze({ status: "confirmed" });
 export function outcomeOf(queue: string, topic: string, error: unknown): PublishOutcome {
   const calledOff = error instanceof CalledOffError ? error : undefined;
   const nothing = calledOff !== undefined ? !calledOff.sent : isRefused(error);
-  const place = topic === queue ? `'${queue}'` : `'${queue}', topic '${topic}'`;
-  if (error instanceof BabelQueueError || nothing) {
-    const text = `Cannot publish to ${place}: ${textOf(error)}`;
-    const code = error instanceof BabelQueueError ? error.code : "publish_failed";
-    return { status: "failed", error: new BabelQueueError(code, text, { cause: error }) };
+  const doing = `publish to '${queue}'${topic === queue ? "" : `, topic '${topic}'`}`;
+  if (error instanceof BabelQueueError) {
+    const text = `Cannot ${doing}: ${textOf(error)}`;
+    return { status: "failed", error: new BabelQueueError(error.code, text, { cause: error }) };
   }
-  const text = `Cannot confirm a publish to ${place}: ${textOf(error)}`;
-  return { status: "uncertain", error: new PublishUncertainError(text, { cause: error }) };
+  return (nothing ? failedOutcome : uncertainOutcome)(doing, error, textOf(error));
 }

@@ -3,7 +3,8 @@
  * next batch. So the order is kept, and under load a request carries many records.
  */
 
-import { closedError, isAboutARecord } from "./_errors.ts";
+import { closedError } from "@bq/core/transport";
+import { isAboutARecord } from "./_errors.ts";
 import type { KafkaClient, OutgoingRecord } from "./client.ts";
 
 /** Most records of one batch. */

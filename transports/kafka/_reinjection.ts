@@ -1,6 +1,6 @@
 /** The work of a re-injector: one member of the group, any number of queues. */
 
-import type { Clock, TransportEvent } from "@bq/core/transport";
+import { type Clock, settledWithin, type TransportEvent } from "@bq/core/transport";
 import { connectionError, textOf } from "./_errors.ts";
 import type { Held } from "./_intake.ts";
 import { Membership } from "./_membership.ts";
@@ -129,14 +129,12 @@ export class Reinjection {
 
   /** Lets what is under way end, as long as that does not take for ever. */
   async #end(): Promise<void> {
-    const ended = new AbortController();
     const end = async (): Promise<void> => {
       await Promise.all([...this.#working]);
       await this.#membership.leave().catch(() => {});
-      ended.abort();
     };
     this.#membership.intake.close();
-    await Promise.race([end(), this.#setup.clock.sleep(END_MS, ended.signal)]);
+    await settledWithin(end(), END_MS, this.#setup.clock);
     this.#membership.end();
   }
 

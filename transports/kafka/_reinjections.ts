@@ -1,4 +1,4 @@
-import type { Clock, TransportEvent } from "@bq/core/transport";
+import { type Clock, type TransportEvent, unlessAborted } from "@bq/core/transport";
 import type { Producing } from "./_producing.ts";
 import { Reinjection } from "./_reinjection.ts";
 import type { KafkaClient } from "./client.ts";
@@ -57,11 +57,6 @@ export class Reinjections {
   async close(signal: AbortSignal | undefined): Promise<void> {
     for (const running of this.#running.values()) running.users = 1;
     for (const queue of [...this.#running.keys()]) void this.release(queue);
-    const aborted = Promise.withResolvers<void>();
-    const abort = (): void => aborted.resolve();
-    signal?.addEventListener("abort", abort, { once: true });
-    if (signal?.aborted) abort();
-    await Promise.race([Promise.all([...this.#ending]), aborted.promise]);
-    signal?.removeEventListener("abort", abort);
+    await unlessAborted(Promise.all([...this.#ending]), signal, () => {});
   }
 }

@@ -1,11 +1,14 @@
 import {
   BabelQueueError,
+  callable,
   checkOptions,
   type Clock,
   type OptionCheck,
   refuseOption,
   systemClock,
   type TransportEvent,
+  unlessAborted,
+  within,
 } from "@bq/core/transport";
 import { Producing } from "./_producing.ts";
 import { Reinjection } from "./_reinjection.ts";
@@ -49,9 +52,7 @@ const CHECKS: { readonly [K in keyof Required<ReinjectorOptions>]: OptionCheck }
       refuseOption(name, value, "a list of names of queues, not empty");
     }
   },
-  onEvent(name, value) {
-    if (typeof value !== "function") refuseOption(name, value, "a function");
-  },
+  onEvent: callable,
   clock(name, value) {
     if (typeof value !== "object" || value === null) refuseOption(name, value, "a clock");
   },
@@ -142,9 +143,7 @@ export class RetryReinjector {
 
 /** A broker that does not answer may not keep it from ending. */
 async function closed(client: KafkaClient, clock: Clock): Promise<void> {
-  const late = new AbortController();
-  const done = new AbortController();
-  const until = clock.sleep(CLOSE_MS, done.signal).then(() => late.abort());
-  await Promise.race([release(client, { signal: late.signal }), until]);
-  done.abort();
+  const close = (over: AbortSignal) =>
+    unlessAborted(release(client, { signal: over }), over, () => {});
+  await within(CLOSE_MS, clock, undefined, close);
 }

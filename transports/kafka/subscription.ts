@@ -1,14 +1,17 @@
 import {
+  closedError,
   type Delivery,
   SettleWriteError,
   type SignalOptions,
   type SubscribeOptions,
   type Subscription,
   type TransportContext,
+  unlessAborted,
   type Verdict,
+  within,
 } from "@bq/core/transport";
 import { deliveryOf } from "./_delivery.ts";
-import { closedError, connectionError, textOf } from "./_errors.ts";
+import { connectionError, textOf } from "./_errors.ts";
 import type { Held } from "./_intake.ts";
 import { Membership } from "./_membership.ts";
 import type { Producing } from "./_producing.ts";
@@ -92,6 +95,11 @@ export class KafkaSubscription implements Subscription {
     if (options.intake.aborted) this.#intakeEnds();
   }
 
+  /** Name of the queue. */
+  get queue(): string {
+    return this.#setup.queue;
+  }
+
   /** How many records the worker has and has not settled. */
   get inHand(): number {
     return this.#membership.intake.inHand;
@@ -173,20 +181,16 @@ export class KafkaSubscription implements Subscription {
 
   async #close(signal: AbortSignal | undefined): Promise<void> {
     const { options, onClose } = this.#setup;
-    const aborted = Promise.withResolvers<void>();
-    const abort = (): void => {
-      this.#membership.end();
-      aborted.resolve();
-    };
+    const abort = (): void => this.#membership.end();
     options.intake.removeEventListener("abort", this.#intakeEnds);
     this.#intakeEnds();
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
     try {
-      await Promise.race([this.#end(), aborted.promise]);
+      await unlessAborted(this.#end(), signal, () => {});
     } finally {
       this.#held.clear();
-      await Promise.race([onClose(this), aborted.promise]);
+      await unlessAborted(onClose(this), signal, () => {});
       signal?.removeEventListener("abort", abort);
     }
   }
@@ -234,17 +238,13 @@ export class KafkaSubscription implements Subscription {
 
   async #write(record: OutgoingRecord): Promise<void> {
     const { producing, context: { clock } } = this.#setup;
-    const late = new AbortController();
-    const written = new AbortController();
-    void clock.sleep(WRITE_PATIENCE_MS, written.signal).then(() => late.abort());
+    const write = (over: AbortSignal) => this.#track(Promise.all(producing.write([record], over)));
     try {
-      await this.#track(Promise.all(producing.write([record], late.signal)));
+      await within(WRITE_PATIENCE_MS, clock, undefined, write);
     } catch (error) {
       throw new SettleWriteError(`Cannot write a record to '${record.topic}': ${textOf(error)}`, {
         cause: error,
       });
-    } finally {
-      written.abort();
     }
   }
 

@@ -1,7 +1,8 @@
 import {
-  BabelQueueError,
+  cannotOpen,
   type Capabilities,
   type Delivery,
+  notOpen,
   type Outgoing,
   type PublishDelay,
   type PublishOutcome,
@@ -12,9 +13,9 @@ import {
   type Subscription,
   type Transport,
   type TransportContext,
-  type TransportEvent,
+  unlessAborted,
 } from "@bq/core/transport";
-import { closedError, connectionError } from "./_errors.ts";
+import { connectionError } from "./_errors.ts";
 import { CONFIRMED, outcomeOf } from "./_outcome.ts";
 import { Producing } from "./_producing.ts";
 import { Reinjections } from "./_reinjections.ts";
@@ -86,7 +87,6 @@ class OnKafka implements KafkaTransport {
   readonly #given: KafkaClient | undefined;
   readonly #sources: WeakMap<Delivery, IncomingRecord> = new WeakMap();
   readonly #subscriptions: Set<KafkaSubscription> = new Set();
-  readonly #queues: WeakMap<KafkaSubscription, string> = new WeakMap();
   readonly #checked: Set<string> = new Set();
   #reinjections: Reinjections | undefined;
   #opened: Open | undefined;
@@ -116,33 +116,23 @@ class OnKafka implements KafkaTransport {
 
   async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
     if (this.#closed || this.#opened !== undefined || this.#opening) {
-      throw new BabelQueueError(
-        this.#closed ? "closed" : "invalid_option",
-        `Cannot open the Kafka transport: it is ${this.#closed ? "closed" : "open already"}`,
-      );
+      throw cannotOpen("Kafka", this.#closed);
     }
     options.signal?.throwIfAborted();
     this.#opening = true;
-    const aborted = Promise.withResolvers<never>();
-    const abort = (): void => aborted.reject(options.signal?.reason);
-    options.signal?.addEventListener("abort", abort, { once: true });
     let client: KafkaClient | undefined;
     try {
       client = acquire(this.#given ?? await ownClient(this.#options.connection));
-      const connecting = client.connect();
-      connecting.catch(() => {});
-      await Promise.race([connecting, aborted.promise]);
+      await unlessAborted(client.connect(), options.signal);
       const producing = new Producing(client);
       this.#opened = { context, client, producing };
       if (this.#options.reinject) {
-        const { clock } = context;
-        const emit = (event: TransportEvent): void => context.emit(event);
         this.#reinjections = new Reinjections({
           broker: this.#options,
           client,
           producing,
-          clock,
-          emit,
+          clock: context.clock,
+          emit: (event) => context.emit(event),
         });
       }
     } catch (error) {
@@ -150,8 +140,6 @@ class OnKafka implements KafkaTransport {
       if (options.signal?.aborted) throw error;
       throw connectionError("connect to Kafka", error);
     } finally {
-      aborted.promise.catch(() => {});
-      options.signal?.removeEventListener("abort", abort);
       this.#opening = false;
     }
     context.emit({ type: "connected" });
@@ -197,8 +185,7 @@ class OnKafka implements KafkaTransport {
       topicOf: (name) => this.#topic(name),
       consumer: (events) => this.#consumer(topic, events, client, context),
       onClose: async (closed) => {
-        this.#subscriptions.delete(closed);
-        if (this.#queues.has(closed)) await this.#reinjections?.release(queue);
+        if (this.#subscriptions.delete(closed)) await this.#reinjections?.release(queue);
       },
     });
     try {
@@ -209,7 +196,6 @@ class OnKafka implements KafkaTransport {
       throw connectionError(`subscribe to '${queue}' in the group '${groupId}'`, error);
     }
     this.#subscriptions.add(subscription);
-    this.#queues.set(subscription, queue);
     this.#reinjections?.acquire(queue);
     this.#warn(queue, client, context);
     return subscription;
@@ -218,7 +204,7 @@ class OnKafka implements KafkaTransport {
   async size(queue: string): Promise<QueueSize> {
     const { client } = this.#use(`count '${queue}'`);
     const inFlight = [...this.#subscriptions]
-      .filter((one) => this.#queues.get(one) === queue)
+      .filter((one) => one.queue === queue)
       .reduce((sum, one) => sum + one.inHand, 0);
     try {
       return await sizeOf(client, this.#options, this.#topic(queue), inFlight);
@@ -245,14 +231,9 @@ class OnKafka implements KafkaTransport {
     await this.#reinjections?.close(options.signal);
     if (opened === undefined) return;
     const { client, producing } = opened;
-    const aborted = Promise.withResolvers<void>();
-    const abort = (): void => aborted.resolve();
-    options.signal?.addEventListener("abort", abort, { once: true });
-    if (options.signal?.aborted) abort();
-    await Promise.race([producing.drained(), aborted.promise]);
+    await unlessAborted(producing.drained(), options.signal, () => {});
     producing.end();
-    await Promise.race([release(client, options), aborted.promise]);
-    options.signal?.removeEventListener("abort", abort);
+    await unlessAborted(release(client, options), options.signal, () => {});
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -261,7 +242,7 @@ class OnKafka implements KafkaTransport {
 
   #use(verb: string): Open {
     if (this.#opened !== undefined) return this.#opened;
-    throw closedError(verb, `the Kafka transport is ${this.#closed ? "closed" : "not open yet"}`);
+    throw notOpen(verb, "Kafka", this.#closed);
   }
 
   #topic(queue: string): string {
@@ -277,7 +258,7 @@ class OnKafka implements KafkaTransport {
     return client.consumer({ ...this.#options, topics: [topic], clock, events });
   }
 
-  /** Starts what serves the tiers, and says once what is wrong with their topics. Contract: K45. */
+  /** Says once what is wrong with the topics of a queue that is worked on. Contract: K45. */
   #warn(queue: string, client: KafkaClient, context: TransportContext): void {
     const { tiersMs: retryTiersMs, prefix } = this.#options;
     if (retryTiersMs.length === 0 || this.#checked.has(queue)) return;

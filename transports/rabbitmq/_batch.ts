@@ -1,8 +1,8 @@
 import {
-  BabelQueueError,
   ConnectionError,
+  failedOutcome,
   type PublishOutcome,
-  PublishUncertainError,
+  uncertainOutcome,
 } from "@bq/core/transport";
 import type { RabbitProperties } from "./client.ts";
 import type { Place } from "./_queues.ts";
@@ -89,13 +89,11 @@ export class Batch {
 
 /** Sent, and nothing heard. */
 export function uncertain(queue: string, cause: Error): PublishOutcome {
-  const message = `Cannot confirm a publish to '${queue}': ${cause.message}`;
-  return { status: "uncertain", error: new PublishUncertainError(message, { cause }) };
+  return uncertainOutcome(`publish to '${queue}'`, cause);
 }
 
 /** Not sent, or refused. */
 export function failed(queue: string, cause: Error): PublishOutcome {
   if (cause instanceof ConnectionError && cause.fatal) return { status: "failed", error: cause };
-  const message = `Cannot publish to '${queue}': ${cause.message}`;
-  return { status: "failed", error: new BabelQueueError("publish_failed", message, { cause }) };
+  return failedOutcome(`publish to '${queue}'`, cause);
 }

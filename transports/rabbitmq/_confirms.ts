@@ -158,7 +158,7 @@ export class Confirms {
         if (link.lost) throw link.trouble;
         return await this.#waitForChange();
       }
-      if (!queues.ready(place)) await queues.prepare(place);
+      await queues.prepare(place);
       if (this.#channel === undefined) this.#adopt(await connection.createConfirmChannel());
     } catch (error) {
       const trouble = connectionError(`publish to '${place.queue}'`, link.explain(error));

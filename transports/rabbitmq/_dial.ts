@@ -1,5 +1,4 @@
 import amqp from "amqplib";
-import { BabelQueueError } from "@bq/core/transport";
 import type { RabbitConnection } from "./client.ts";
 import type { ResolvedOptions } from "./options.ts";
 
@@ -29,7 +28,7 @@ export async function dial(
   try {
     return await amqp.connect(url.href, socket);
   } catch (error) {
-    throw error ?? new BabelQueueError("connection", "the connection ended while it was opened");
+    throw error ?? new Error("the connection ended while it was opened");
   }
 }
 

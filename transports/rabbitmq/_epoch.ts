@@ -1,6 +1,8 @@
 import { asError } from "@bq/core/transport";
 import { Acks } from "./_acks.ts";
 import type { RabbitChannel, RabbitMessage } from "./client.ts";
+import type { Link } from "./_link.ts";
+import type { Queues } from "./_queues.ts";
 
 /** Told of a channel that died, why, and whether its connection is still there. */
 export type Died = (epoch: Epoch, cause: Error, alone: boolean) => void;
@@ -97,4 +99,23 @@ export class Epoch {
     this.#ended.abort();
     this.#died(this, cause, alone);
   }
+}
+
+/** What an epoch is opened on. */
+export interface EpochPlace {
+  readonly link: Link;
+  readonly queues: Queues;
+  readonly queue: string;
+}
+
+/**
+ * Opens a channel on a queue that was seen to.
+ *
+ * @throws what the client or the broker says, or why there is no connection.
+ */
+export async function openEpoch({ link, queues, queue }: EpochPlace, died: Died): Promise<Epoch> {
+  const { connection } = link;
+  if (connection === undefined) throw link.trouble;
+  await queues.prepare({ queue });
+  return new Epoch(await connection.createChannel(), () => link.trouble, died);
 }

@@ -1,4 +1,4 @@
-import { asError, BabelQueueError, ConnectionError } from "@bq/core/transport";
+import { asError, ConnectionError } from "@bq/core/transport";
 
 /** What the broker, the client or the runtime says when trying again cannot help: access refused, another declaration, no such virtual host or exchange type, no permission, no trusted certificate. */
 const FATAL =
@@ -7,14 +7,9 @@ const FATAL =
 /** What goes by: a virtual host comes up a moment after the broker, and connections that are too many end. */
 const PASSING = /vhost '.*' is down|limit .*reached|limit \(/;
 
-/** What a channel or a connection was ended with, with the broker's code where it is the broker's answer. */
-export interface CodedError extends Error {
-  readonly code?: number | string;
-}
-
 /** The broker's code of an error, if it is the broker's. */
 export function codeOf(error: unknown): number | undefined {
-  const { code } = asError(error) as CodedError;
+  const { code } = asError(error) as { code?: unknown };
   return typeof code === "number" ? code : undefined;
 }
 
@@ -50,9 +45,4 @@ function hintFor(message: string): string {
     return "; the plugin rabbitmq_delayed_message_exchange is not enabled";
   }
   return "";
-}
-
-/** What is closed, or not yet open, refuses work. */
-export function closedError(verb: string, what: string): BabelQueueError {
-  return new BabelQueueError("closed", `Cannot ${verb}: ${what}`);
 }

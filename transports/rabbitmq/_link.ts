@@ -1,4 +1,4 @@
-import { asError, type Clock, ConnectionError } from "@bq/core/transport";
+import { asError, type Clock, ConnectionError, unlessAborted, within } from "@bq/core/transport";
 import type { RabbitConnection } from "./client.ts";
 import { connectionError, isGone } from "./_errors.ts";
 import { cut } from "./_dial.ts";
@@ -271,13 +271,9 @@ export class Link {
   }
 
   async #sayFarewell(connection: RabbitConnection, signal: AbortSignal | undefined): Promise<void> {
-    const answered = new AbortController();
-    const ends = AbortSignal.any([answered.signal, ...(signal ? [signal] : [])]);
-    const farewell = closeQuietly(connection).then(() => true);
-    const late = this.#setup.clock.sleep(FAREWELL_MS, ends).then(() => false);
-    if (!await Promise.race([farewell, late])) cut(connection);
-    answered.abort();
-    await late;
+    const farewell = closeQuietly(connection);
+    const end = (over: AbortSignal) => unlessAborted(farewell, over, () => cut(connection));
+    await within(FAREWELL_MS, this.#setup.clock, signal, end);
   }
 }
 

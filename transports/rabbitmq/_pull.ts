@@ -1,5 +1,5 @@
 import { connectionError } from "./_errors.ts";
-import { type Died, Epoch } from "./_epoch.ts";
+import { type Died, type Epoch, openEpoch } from "./_epoch.ts";
 import type { Arrived, Source } from "./_source.ts";
 import type { SubscriptionSetup } from "./subscription.ts";
 
@@ -72,13 +72,10 @@ export class PullSource implements Source {
   }
 
   async #open(): Promise<void> {
-    const { link, queues, queue } = this.#setup;
+    const { link, queue } = this.#setup;
     try {
-      const { connection } = link;
-      if (connection === undefined) throw link.trouble;
-      if (!queues.ready({ queue })) await queues.prepare({ queue });
-      const channel = await connection.createChannel();
-      this.#epoch = new Epoch(channel, () => link.trouble, (...end) => this.#lost(...end));
+      const epoch = await openEpoch(this.#setup, (...end) => this.#lost(...end));
+      if (!epoch.dead) this.#epoch = epoch;
     } catch (error) {
       throw connectionError(`receive from '${queue}'`, link.explain(error));
     }

@@ -1,6 +1,6 @@
 import type { RabbitMessage } from "./client.ts";
 import { connectionError } from "./_errors.ts";
-import { type Died, Epoch } from "./_epoch.ts";
+import { type Died, type Epoch, openEpoch } from "./_epoch.ts";
 import type { Arrived, Source } from "./_source.ts";
 import type { SubscriptionSetup } from "./subscription.ts";
 
@@ -91,13 +91,9 @@ export class PushSource implements Source {
   async #open(): Promise<void> {
     const { link, queues, queue } = this.#setup;
     try {
-      const { connection } = link;
-      if (connection === undefined) throw link.trouble;
-      if (!queues.ready({ queue })) await queues.prepare({ queue });
-      const channel = await connection.createChannel();
-      const epoch = new Epoch(channel, () => link.trouble, (...end) => this.#lost(...end));
+      const epoch = await openEpoch(this.#setup, (...end) => this.#lost(...end));
       this.#epoch = epoch;
-      await channel.prefetch(this.#window);
+      await epoch.channel.prefetch(this.#window);
       await this.#consume(epoch);
       this.#trouble = undefined;
     } catch (error) {

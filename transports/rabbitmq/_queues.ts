@@ -78,11 +78,12 @@ export class Queues {
   }
 
   /**
-   * Sees to a place.
+   * Sees to a place, unless it was seen to.
    *
    * @throws {ConnectionError} when it cannot be had; fatal when trying again cannot help.
    */
   async prepare(place: Place): Promise<void> {
+    if (this.ready(place)) return;
     const name = this.#nameOf(place);
     let underWay = this.#underWay.get(name);
     if (underWay === undefined) {

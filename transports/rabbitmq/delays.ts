@@ -15,7 +15,7 @@ export const DELAYS_MS: readonly number[] = [
 ];
 
 /** How long a delay queue that nobody has named again outlives its last message. */
-export const OUTLIVES_MS: number = 10 * MINUTE;
+const OUTLIVES_MS = 10 * MINUTE;
 
 /** A declaration older than this is made again, which begins the queue's time anew. */
 export const RENEW_MS: number = MINUTE;

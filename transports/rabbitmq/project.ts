@@ -5,7 +5,13 @@
  * @module
  */
 
-import { type HeaderCarrier, type Projection, projectionOf } from "@bq/core/transport";
+import {
+  type HeaderCarrier,
+  NO_HEADERS,
+  type Projection,
+  projectionOf,
+  recordHeaders,
+} from "@bq/core/transport";
 import type { RabbitHeaders, RabbitMessage, RabbitProperties } from "./client.ts";
 
 /** Headers of the contract. Contract: Q1, Q5. */
@@ -34,21 +40,18 @@ export function isContract(name: string): boolean {
 }
 
 /** Whether a header is neither the contract's nor the broker's. */
-export function isForeign(name: string): boolean {
+function isForeign(name: string): boolean {
   return name !== "" && !CONTRACT.has(name) && !BROKER.test(name);
 }
 
 /** Native headers without those of the contract and of the broker. */
-export function foreignHeaders(headers: RabbitHeaders | undefined): Record<string, unknown> {
+function foreignHeaders(headers: RabbitHeaders | undefined): Record<string, unknown> {
   const foreign: Record<string, unknown> = Object.create(null);
   for (const name of Object.keys(headers ?? {})) {
     if (isForeign(name)) foreign[name] = headers![name];
   }
   return foreign;
 }
-
-/** No headers, shared by every delivery without any. */
-const NONE: HeaderCarrier = /* @__PURE__ */ Object.freeze(Object.create(null));
 
 /**
  * Foreign headers as texts, as handlers see them. Tables, lists and null have none; they travel on with
@@ -62,7 +65,7 @@ export function textHeaders(headers: RabbitHeaders | undefined): HeaderCarrier {
     texts ??= Object.create(null) as Record<string, string>;
     texts[name] = value;
   }
-  return texts === undefined ? NONE : Object.freeze(texts);
+  return texts === undefined ? NO_HEADERS : Object.freeze(texts);
 }
 
 function textOf(value: unknown): string {
@@ -175,15 +178,15 @@ export function copyProperties(
  *
  * @param original The message that failed for good.
  * @param record The record.
- * @param kept Foreign headers that a record may carry.
  */
 export function recordProperties(
   { properties }: RabbitMessage,
   record: Uint8Array,
-  kept: (headers: Record<string, unknown>) => RabbitHeaders,
 ): RabbitProperties {
   const projection = projectionOf(record);
-  const headers: Record<string, unknown> = { ...kept(foreignHeaders(properties.headers)) };
+  // Whether one may stay depends on its name alone.
+  const foreign = foreignHeaders(properties.headers) as Record<string, string>;
+  const headers: Record<string, unknown> = { ...recordHeaders(foreign) };
   const count = attemptsOf(properties.headers);
   if (projection !== null) Object.assign(headers, contractHeaders(projection));
   else if (count !== undefined) headers["x-attempts"] = count;

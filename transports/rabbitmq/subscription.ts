@@ -1,19 +1,19 @@
 import {
   BabelQueueError,
+  closedError,
   type Delivery,
-  recordHeaders,
   SettleWriteError,
   type SignalOptions,
   type SubscribeOptions,
   type Subscription,
   type TransportContext,
+  unlessAborted,
   type Verdict,
 } from "@bq/core/transport";
 import type { Letter } from "./_batch.ts";
-import type { RabbitHeaders, RabbitMessage, RabbitProperties } from "./client.ts";
+import type { RabbitMessage, RabbitProperties } from "./client.ts";
 import type { Confirms } from "./_confirms.ts";
 import type { Died, Epoch } from "./_epoch.ts";
-import { closedError } from "./_errors.ts";
 import type { Link } from "./_link.ts";
 import { deliveryOf } from "./_message.ts";
 import { copyProperties, recordProperties } from "./project.ts";
@@ -70,8 +70,6 @@ export class RabbitmqSubscription implements Subscription {
   readonly #ending: () => void;
   /** Aborted when work ends. */
   readonly #stopped: AbortController = new AbortController();
-  /** Aborted when nobody waits for settles any more. */
-  readonly #givenUp: AbortController = new AbortController();
   #left: number;
   #closing: Promise<void> | undefined;
 
@@ -212,10 +210,8 @@ export class RabbitmqSubscription implements Subscription {
         return letter({ queue, delayMs: verdict.delayMs }, body, properties);
       }
       case "deadLetter": {
-        const kept = (headers: Record<string, unknown>): RabbitHeaders =>
-          recordHeaders(headers as Record<string, string>);
         const place = { queue: verdict.queue, deadLetters: true };
-        return letter(place, verdict.record, recordProperties(message, verdict.record, kept));
+        return letter(place, verdict.record, recordProperties(message, verdict.record));
       }
     }
   }
@@ -238,7 +234,6 @@ export class RabbitmqSubscription implements Subscription {
     this.#ending();
     options.intake.removeEventListener("abort", this.#ending);
     const abort = (): void => {
-      this.#givenUp.abort();
       for (const epoch of this.#writes.values()) epoch.giveUp();
     };
     signal?.addEventListener("abort", abort, { once: true });
@@ -246,22 +241,12 @@ export class RabbitmqSubscription implements Subscription {
     try {
       await Promise.all(this.#writes.keys());
       this.#held.clear();
-      await this.#closeSource();
+      // A broker that does not answer is not waited for beyond the signal.
+      await unlessAborted(this.#source.close(), signal, () => {});
     } finally {
       signal?.removeEventListener("abort", abort);
       onClose(this);
     }
-  }
-
-  /** A broker that does not answer is not waited for beyond the signal. */
-  async #closeSource(): Promise<void> {
-    const { signal } = this.#givenUp;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const late = (): void => resolve();
-    signal.addEventListener("abort", late, { once: true });
-    if (signal.aborted) late();
-    await Promise.race([this.#source.close(), promise]);
-    signal.removeEventListener("abort", late);
   }
 
   #assertOpen(verb: string): void {

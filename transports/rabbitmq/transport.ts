@@ -1,23 +1,27 @@
 import {
   BabelQueueError,
+  cannotOpen,
   type Capabilities,
   type Delivery,
+  notOpen,
   type Outgoing,
   outgoingHeaders,
   type PublishOutcome,
+  refuseDelays,
   type SettlementPolicy,
   type SignalOptions,
   type SubscribeOptions,
   type Subscription,
   type Transport,
   type TransportContext,
+  unlessAborted,
 } from "@bq/core/transport";
 import type { Letter } from "./_batch.ts";
 import type { RabbitMessage, RabbitProperties } from "./client.ts";
 import { Confirms } from "./_confirms.ts";
 import { delayFor, delayQueueOf } from "./delays.ts";
 import { dial, userOf } from "./_dial.ts";
-import { closedError, connectionError } from "./_errors.ts";
+import { connectionError } from "./_errors.ts";
 import { Link } from "./_link.ts";
 import { nameTrouble } from "./_names.ts";
 import { type RabbitmqOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
@@ -100,12 +104,7 @@ class OnRabbitmq implements Transport {
   }
 
   async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
-    if (this.#closed || this.#opened !== undefined) {
-      throw new BabelQueueError(
-        this.#closed ? "closed" : "invalid_option",
-        `Cannot open the RabbitMQ transport: it is ${this.#closed ? "closed" : "open already"}`,
-      );
-    }
+    if (this.#closed || this.#opened !== undefined) throw cannotOpen("RabbitMQ", this.#closed);
     options.signal?.throwIfAborted();
     const opened = this.#parts(context);
     this.#opened = opened;
@@ -126,7 +125,7 @@ class OnRabbitmq implements Transport {
   ): Promise<readonly PublishOutcome[]> {
     const { publishes } = this.#parted(`publish to '${queue}'`);
     assertName(queue);
-    this.#refuseDelays(queue, messages);
+    refuseDelays(queue, messages, this.capabilities.publishDelay, noDelays);
     options.signal?.throwIfAborted();
     const letters = messages.map((message) => this.#letterOf(queue, message));
     return await publishes.publish(queue, letters, options.signal);
@@ -223,24 +222,7 @@ class OnRabbitmq implements Transport {
 
   #parted(verb: string): Opened {
     if (this.#opened !== undefined) return this.#opened;
-    throw closedError(
-      verb,
-      `the RabbitMQ transport is ${this.#closed ? "closed" : "not open yet"}`,
-    );
-  }
-
-  /** Contract: Q5. */
-  #refuseDelays(queue: string, messages: readonly Outgoing[]): void {
-    const { publishDelay } = this.capabilities;
-    const maxMs = publishDelay.kind === "native" ? publishDelay.maxMs ?? 0 : 0;
-    const delayed = messages.find(({ delayMs = 0 }) => delayMs > maxMs);
-    if (delayed === undefined) return;
-    throw new BabelQueueError(
-      "unsupported",
-      maxMs === 0
-        ? `Cannot publish to '${queue}': without 'delayQueues' or a 'delayExchange' no publish can be delayed, and the delay is ${delayed.delayMs} ms`
-        : `Cannot publish to '${queue}': delay ${delayed.delayMs} ms exceeds the maximum of ${maxMs} ms`,
-    );
+    throw notOpen(verb, "RabbitMQ", this.#closed);
   }
 
   #letterOf(queue: string, message: Outgoing): Letter {
@@ -287,7 +269,7 @@ class OnRabbitmq implements Transport {
 /** How many messages can be received now. */
 async function waiting({ in: link, queuesIn }: Opened, queue: string): Promise<number> {
   try {
-    if (!queuesIn.ready({ queue })) await queuesIn.prepare({ queue });
+    await queuesIn.prepare({ queue });
     return await queuesIn.count(queue);
   } catch (error) {
     throw connectionError(`count '${queue}'`, link.connection === undefined ? link.trouble : error);
@@ -300,11 +282,7 @@ function assertName(queue: string): void {
   throw new BabelQueueError("invalid_option", `Cannot use queue '${queue}': ${trouble}`);
 }
 
-function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
+/** Contract: Q5. */
+function noDelays(delayMs: number): string {
+  return `without 'delayQueues' or a 'delayExchange' no publish can be delayed, and the delay is ${delayMs} ms`;
 }

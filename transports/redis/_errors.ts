@@ -1,4 +1,4 @@
-import { BabelQueueError, ConnectionError } from "@bq/core/transport";
+import { ConnectionError, messageOf } from "@bq/core/transport";
 
 /** A command that was not sent, since there is no connection. */
 export class UnsentError extends ConnectionError {}
@@ -25,11 +25,6 @@ const HINTS: readonly (readonly [answer: RegExp, hint: string])[] = [
 /** Answers of a server that will be of use again soon. */
 const TRANSIENT = /^(LOADING|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|UNBLOCKED|ASK)\b/;
 
-/** The text of whatever was thrown. */
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** Whether the server answered, instead of the connection being in trouble. */
 export function isAnswer(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof ConnectionError) return false;
@@ -39,12 +34,12 @@ export function isAnswer(error: unknown): boolean {
 
 /** Whether a command that ended like this may be sent once more. */
 export function isTransient(error: unknown): boolean {
-  return !isAnswer(error) || TRANSIENT.test(textOf(error));
+  return !isAnswer(error) || TRANSIENT.test(messageOf(error));
 }
 
 /** Whether a run of a script met a server that does not know it. */
 export function isUnknownScript(error: unknown): boolean {
-  return textOf(error).startsWith("NOSCRIPT");
+  return messageOf(error).startsWith("NOSCRIPT");
 }
 
 /**
@@ -55,14 +50,9 @@ export function isUnknownScript(error: unknown): boolean {
  */
 export function connectionError(doing: string, error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error;
-  const text = textOf(error);
+  const text = messageOf(error);
   const fatal = FATAL.test(text);
   const hint = HINTS.find(([answer]) => answer.test(text))?.[1];
   const message = `Cannot ${doing}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
   return new ConnectionError(message, { cause: error, fatal });
-}
-
-/** What is closed, or not yet open, refuses work. */
-export function closedError(verb: string, what: string): BabelQueueError {
-  return new BabelQueueError("closed", `Cannot ${verb}: ${what}`);
 }

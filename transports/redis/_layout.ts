@@ -125,9 +125,6 @@ const LARGEST_PUBLISH = 1_000;
 /** Bytes of one publish call beyond its first message. */
 const LARGEST_PUBLISH_BYTES = 1_048_576;
 
-/** Headers of a message that has none. */
-export const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
-
 /** Cuts a row of messages into calls that are not too large. */
 export function chunked(
   indexes: readonly number[],

@@ -1,12 +1,13 @@
 import {
   BabelQueueError,
   type Clock,
-  ConnectionError,
+  failedOutcome,
   type Outgoing,
   type PublishOutcome,
-  PublishUncertainError,
+  uncertainOutcome,
+  unlessAborted,
 } from "@bq/core/transport";
-import { connectionError, isAnswer, textOf, UnsentError } from "./_errors.ts";
+import { connectionError, isAnswer, UnsentError } from "./_errors.ts";
 import type { PublishCall, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";
 
@@ -25,7 +26,7 @@ export async function publishAll(
   messages: readonly Outgoing[],
   setup: PublishSetup,
 ): Promise<readonly PublishOutcome[]> {
-  const { queue, layout, clock } = setup;
+  const { layout, clock } = setup;
   const outcomes: PublishOutcome[] = new Array(messages.length);
   let failure: PublishOutcome | undefined;
   for (const call of layout.publish(messages, clock.now())) {
@@ -36,7 +37,7 @@ export async function publishAll(
     }
     for (const index of call.indexes) outcomes[index] = outcome;
   }
-  return Array.from(outcomes, (outcome) => outcome ?? unanswered(queue));
+  return outcomes;
 }
 
 async function publishPart(
@@ -50,47 +51,24 @@ async function publishPart(
       if (!fatal) await link.ready(signal);
       if (!link.up) return failed(connectionError(doing, link.unsent()));
     }
-    if (signal.aborted) {
-      return unsentOutcome(queue);
-    }
+    if (signal.aborted) return unsentOutcome(queue);
     try {
-      if (await unlessAborted(link.send(send), signal) === ABORTED) {
-        return uncertainOutcome(queue, new Error("no answer came in time"));
-      }
-      return { status: "confirmed" };
+      const sent = link.send(send).then((): PublishOutcome => ({ status: "confirmed" }));
+      return await unlessAborted(sent, signal, () => unansweredOutcome(queue));
     } catch (error) {
       if (error instanceof UnsentError) continue;
-      return failedOutcome(queue, error);
+      return outcomeOf(queue, error);
     }
   }
 }
 
 /** What became of a publish that ended with an error: without an answer it may have been made. */
-export function failedOutcome(queue: string, error: unknown): PublishOutcome {
-  if (!isAnswer(error)) return uncertainOutcome(queue, error);
-  return failed(answered(`publish to '${queue}'`, error));
-}
-
-/** What the server said is the reason, word by word. */
-function answered(doing: string, error: unknown): Error {
+export function outcomeOf(queue: string, error: unknown): PublishOutcome {
+  const doing = `publish to '${queue}'`;
+  if (!isAnswer(error)) return uncertainOutcome(doing, error);
   const problem = connectionError(doing, error);
-  if (problem instanceof ConnectionError && problem.fatal) return problem;
-  return new BabelQueueError("publish_failed", `Cannot ${doing}: ${textOf(error)}`, {
-    cause: error,
-  });
-}
-
-const ABORTED: unique symbol = Symbol("aborted");
-
-function unlessAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-): Promise<T | typeof ABORTED> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => resolve(ABORTED);
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
+  // What the server said is the reason, word by word.
+  return problem.fatal ? failed(problem) : failedOutcome(doing, error);
 }
 
 function failed(error: Error): PublishOutcome {
@@ -104,15 +82,7 @@ export function unsentOutcome(queue: string): PublishOutcome {
   );
 }
 
-/** Sent, and nothing heard. */
-export function uncertainOutcome(queue: string, cause: unknown): PublishOutcome {
-  const error = new PublishUncertainError(
-    `Cannot confirm a publish to '${queue}': ${textOf(cause)}`,
-    { cause },
-  );
-  return { status: "uncertain", error };
-}
-
-function unanswered(queue: string): PublishOutcome {
-  return uncertainOutcome(queue, new Error("the transport gave no outcome"));
+/** Its time was over before it was answered. */
+export function unansweredOutcome(queue: string): PublishOutcome {
+  return uncertainOutcome(`publish to '${queue}'`, new Error("no answer came in time"));
 }

@@ -3,12 +3,13 @@ import {
   type Clock,
   type Outgoing,
   type PublishOutcome,
+  uncertainOutcome,
 } from "@bq/core/transport";
 import { UnsentError } from "./_errors.ts";
 import type { PublishCall, QueueLayout } from "./_layout.ts";
 import type { Link } from "./_link.ts";
 import { afterThisTick } from "./_microtask.ts";
-import { failedOutcome, publishAll, uncertainOutcome, unsentOutcome } from "./_publish.ts";
+import { outcomeOf, publishAll, unansweredOutcome, unsentOutcome } from "./_publish.ts";
 
 /** What the publishes of one queue need. */
 export interface PublishingSetup {
@@ -67,11 +68,7 @@ export class Publishing {
     const { queue } = this.#setup;
     return new Promise((resolve) => {
       const abort = (): void =>
-        entry.end(
-          this.#waiting.includes(entry)
-            ? unsentOutcome(queue)
-            : uncertainOutcome(queue, new Error("no answer came in time")),
-        );
+        entry.end(this.#waiting.includes(entry) ? unsentOutcome(queue) : unansweredOutcome(queue));
       const entry: Entry = {
         message,
         signal,
@@ -111,7 +108,7 @@ export class Publishing {
         for (const index of indexes) void this.#again(entries[index]!);
         return;
       }
-      outcome = failedOutcome(queue, error);
+      outcome = outcomeOf(queue, error);
     }
     for (const index of indexes) entries[index]!.end(outcome);
   }
@@ -126,6 +123,6 @@ export class Publishing {
   #close(): void {
     const { queue } = this.#setup;
     const closed = new BabelQueueError("closed", "the transport is closed");
-    for (const entry of this.#open) entry.end(uncertainOutcome(queue, closed));
+    for (const entry of this.#open) entry.end(uncertainOutcome(`publish to '${queue}'`, closed));
   }
 }

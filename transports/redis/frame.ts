@@ -4,7 +4,7 @@
  * @module
  */
 
-import { sanitizeHeaders } from "@bq/core/transport";
+import { NO_HEADERS, sanitizeHeaders } from "@bq/core/transport";
 
 /** A list element, taken apart. */
 export interface Unframed {
@@ -17,7 +17,6 @@ export interface Unframed {
 const MARK = new TextEncoder().encode('"__bq_frame"');
 const OPEN_BRACE = 0x7b;
 const UNDERSCORE = 0x5f;
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
 
 /**
  * Puts headers and body into one element. Without a usable header, or with a body that is no text,

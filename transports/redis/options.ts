@@ -4,7 +4,14 @@
  * @module
  */
 
-import { BabelQueueError, checkOptions, type OptionCheck, refuseOption } from "@bq/core/transport";
+import {
+  BabelQueueError,
+  checkOptions,
+  oneOf,
+  type OptionCheck,
+  refuseOption,
+  text,
+} from "@bq/core/transport";
 import type { RedisClientLike } from "./clients/adapt.ts";
 
 /** Options of ioredis, handed on as they are; for instance `sentinels`, `name`, `tls`, `password`, `family`. */
@@ -108,14 +115,6 @@ export interface ResolvedOptions {
   readonly batchSize: number;
 }
 
-const text: OptionCheck = (name, value) => {
-  if (typeof value !== "string" || value === "") {
-    refuseOption(name, value, "a string that is not empty");
-  }
-};
-const oneOf = (...values: readonly string[]): OptionCheck => (name, value) => {
-  if (!values.includes(value as string)) refuseOption(name, value, `one of ${values.join(", ")}`);
-};
 const object: OptionCheck = (name, value) => {
   if (typeof value !== "object" || value === null) refuseOption(name, value, "an object");
 };
@@ -180,7 +179,7 @@ export function resolveOptions(given: RedisOptions): ResolvedOptions {
   refuseTwoPlaces(options);
   const { url, said } = readUrl(options.url ?? "redis://localhost:6379/0");
   checkOptions(said, CHECKS, "url.");
-  const all: RedisOptions = { ...said, ...onlySet(options) };
+  const all: RedisOptions = { ...said, ...options };
   const layout = all.layout ?? "legacy";
   refuseForeign(all, layout);
   const retryAfterMs = all.retryAfterMs === undefined ? 90_000 : all.retryAfterMs;
@@ -241,12 +240,6 @@ function secondsIn(text: string): number | null {
   const seconds = Number(text || NaN);
   if (!(seconds > 1)) refuseOption("url retry_after", text, "null, or a number of seconds above 1");
   return seconds * 1_000;
-}
-
-function onlySet(options: RedisOptions): RedisOptions {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  );
 }
 
 function refuseTwoPlaces(options: RedisOptions): void {

@@ -1,6 +1,8 @@
 import {
   BabelQueueError,
+  closedError,
   type Delivery,
+  messageOf,
   SettleWriteError,
   type SignalOptions,
   type SubscribeOptions,
@@ -10,7 +12,7 @@ import {
 } from "@bq/core/transport";
 import { Bell } from "./_bell.ts";
 import { Calls } from "./_calls.ts";
-import { closedError, connectionError, isTransient, textOf } from "./_errors.ts";
+import { connectionError, isTransient } from "./_errors.ts";
 import { Idle, type PollBackOff } from "./_idle.ts";
 import {
   LARGEST_BATCH_BYTES,
@@ -230,7 +232,7 @@ export class RedisSubscription implements Subscription {
       return await this.#writing(this.#insist(layout.deadLetter(held.reserved, verdict), held));
     } catch (error) {
       throw new SettleWriteError(
-        `Cannot write a record to '${verdict.queue}': ${textOf(error)}${hintFor(error)}`,
+        `Cannot write a record to '${verdict.queue}': ${messageOf(error)}${hintFor(error)}`,
         { cause: error },
       );
     }
@@ -296,7 +298,7 @@ export class RedisSubscription implements Subscription {
 
 /** What to do about an answer that does not say it. */
 function hintFor(error: unknown): string {
-  return textOf(error).startsWith("CROSSSLOT")
+  return messageOf(error).startsWith("CROSSSLOT")
     ? "; in a Redis Cluster the dead-letter queue needs the hash tag of its queue in its name"
     : "";
 }

@@ -1,12 +1,16 @@
 import {
+  assertQueueName,
   BabelQueueError,
+  cannotOpen,
   type Capabilities,
+  notOpen,
   type Outgoing,
   outgoingHeaders,
   type Peeked,
   type PeekOptions,
   type PublishOutcome,
   type QueueSize,
+  refuseDelays,
   type SettlementPolicy,
   type SignalOptions,
   type SubscribeOptions,
@@ -17,7 +21,7 @@ import {
 import type { RedisClient } from "./client.ts";
 import { adapted } from "./clients/adapt.ts";
 import { ownClient } from "./clients/own.ts";
-import { closedError, connectionError } from "./_errors.ts";
+import { connectionError } from "./_errors.ts";
 import { PollBackOff } from "./_idle.ts";
 import { sizeOf, waiting } from "./_inspect.ts";
 import type { Layout, QueueLayout } from "./_layout.ts";
@@ -100,11 +104,7 @@ class OnRedis implements RedisTransport {
 
   async open(context: TransportContext, options: SignalOptions = {}): Promise<void> {
     if (this.#closing.signal.aborted || this.#context !== undefined) {
-      const closed = this.#closing.signal.aborted;
-      throw new BabelQueueError(
-        closed ? "closed" : "invalid_option",
-        `Cannot open the Redis transport: it is ${closed ? "closed" : "open already"}`,
-      );
+      throw cannotOpen("Redis", this.#closing.signal.aborted);
     }
     options.signal?.throwIfAborted();
     this.#context = context;
@@ -136,7 +136,7 @@ class OnRedis implements RedisTransport {
   ): Promise<readonly PublishOutcome[]> {
     const { context, link } = this.#open(`publish to '${queue}'`);
     const layout = this.#queue(queue);
-    this.#refuseDelays(queue, messages);
+    refuseDelays(queue, messages, this.capabilities.publishDelay, noDelays);
     if (!this.#saidHeaders && !this.capabilities.headers) this.#tellOfHeaders(queue, messages);
     options.signal?.throwIfAborted();
     let publishing = this.#publishing.get(queue);
@@ -218,17 +218,14 @@ class OnRedis implements RedisTransport {
     if (this.#context !== undefined && this.#link !== undefined) {
       return { context: this.#context, link: this.#link };
     }
-    const closed = this.#closing.signal.aborted;
-    throw closedError(verb, `the Redis transport is ${closed ? "closed" : "not open yet"}`);
+    throw notOpen(verb, "Redis", this.#closing.signal.aborted);
   }
 
   /** The keys of a queue; in a cluster they have to be in one slot. Contract: R3. */
   #queue(name: string): QueueLayout {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      if (name === "") {
-        throw new BabelQueueError("invalid_option", "Cannot use a queue with an empty name");
-      }
+      assertQueueName(name);
       queue = this.#layout.queue(name);
       if (this.#clustered) assertOneSlot(name, queue.keys);
       this.#queues.set(name, queue);
@@ -238,17 +235,6 @@ class OnRedis implements RedisTransport {
 
   get #clustered(): boolean {
     return this.#options.cluster !== undefined || this.#given?.cluster === true;
-  }
-
-  /** Contract: R62. */
-  #refuseDelays(queue: string, messages: readonly Outgoing[]): void {
-    if (this.capabilities.publishDelay.kind !== "none") return;
-    const delayed = messages.find(({ delayMs = 0 }) => delayMs > 0);
-    if (delayed === undefined) return;
-    throw new BabelQueueError(
-      "unsupported",
-      `Cannot publish to '${queue}': the legacy layout cannot delay a message, and the delay is ${delayed.delayMs} ms; the zset layout can`,
-    );
   }
 
   /** Dropping them is no error, and saying it each time would drown the rest. Contract: R5. */
@@ -284,4 +270,9 @@ class OnRedis implements RedisTransport {
       up ? { type: "connected" } : { type: "disconnected", ...(error ? { error } : {}) },
     );
   }
+}
+
+/** Contract: R62. */
+function noDelays(delayMs: number): string {
+  return `the legacy layout cannot delay a message, and the delay is ${delayMs} ms; the zset layout can`;
 }

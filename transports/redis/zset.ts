@@ -1,4 +1,10 @@
-import type { Capabilities, Counting, Delivery, Outgoing } from "@bq/core/transport";
+import {
+  type Capabilities,
+  type Counting,
+  type Delivery,
+  NO_HEADERS,
+  type Outgoing,
+} from "@bq/core/transport";
 import { redisPolicy } from "./policy.ts";
 import { zsetKeys } from "./keys.ts";
 import {
@@ -6,7 +12,6 @@ import {
   LARGEST_BATCH_BYTES,
   type Layout,
   type LayoutOptions,
-  NO_HEADERS,
   type PublishCall,
   type QueueLayout,
   type Reserved,

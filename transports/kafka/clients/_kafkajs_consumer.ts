@@ -14,6 +14,7 @@ import type {
   KafkajsRecord,
 } from "./_kafkajs_like.ts";
 import { kafkajsAssigners } from "./_kafkajs_assigner.ts";
+import { keyOf, partitionOf } from "../_partition.ts";
 
 /**
  * How long a batch may keep the client from fetching before its partition is paused instead, in
@@ -170,13 +171,9 @@ export class KafkajsMember implements KafkaConsumer {
   }
 }
 
-function keyOf({ topic, partition }: TopicPartition): string {
-  return `${partition} ${topic}`;
-}
-
 function selection(key: string): { topic: string; partitions: number[] } {
-  const space = key.indexOf(" ");
-  return { topic: key.slice(space + 1), partitions: [Number(key.slice(0, space))] };
+  const { topic, partition } = partitionOf(key);
+  return { topic, partitions: [partition] };
 }
 
 function recordOf(topic: string, partition: number, message: KafkajsRecord): IncomingRecord {

@@ -7,9 +7,6 @@
 
 import type { Buffer } from "node:buffer";
 
-/** A header's value as the client takes and gives it; a repeated header is a list. */
-export type KafkajsHeader = Buffer | string | (Buffer | string)[] | null | undefined;
-
 /** A record as the client takes it. */
 export interface KafkajsMessage {
   /** The key. */

@@ -8,6 +8,7 @@ import type {
 } from "../client.ts";
 import { range } from "../_assign.ts";
 import { isMovedOn, isOutOfRange } from "../_errors.ts";
+import { keyOf } from "../_partition.ts";
 import { incomingRecords, type RecordsBatch } from "./_platformatic_records.ts";
 import type { PlatformaticModule } from "./platformatic.ts";
 
@@ -15,8 +16,9 @@ import type { PlatformaticModule } from "./platformatic.ts";
 const AGAIN_MS = 200;
 /** How often in a row a fetch or a join may fail before the member gives up. */
 const LARGEST_FAILURES = 20;
-const EARLIEST = -2n;
-const LATEST = -1n;
+/** Stand for the first and for the next offset of a partition. */
+export const EARLIEST = -2n;
+export const LATEST = -1n;
 
 interface Place extends TopicPartition {
   offset: bigint | undefined;
@@ -289,8 +291,4 @@ function assign(
       ]),
     ),
   }));
-}
-
-function keyOf({ topic, partition }: TopicPartition): string {
-  return `${partition} ${topic}`;
 }

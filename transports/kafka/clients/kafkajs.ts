@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { closedError } from "@bq/core/transport";
 import type {
   ConsumerSetup,
   KafkaClient,
@@ -8,7 +9,6 @@ import type {
   PartitionRange,
   RecordHeaders,
 } from "../client.ts";
-import { closedError } from "../_errors.ts";
 import { Partitioner } from "../_partitioner.ts";
 import { KafkajsMember } from "./_kafkajs_consumer.ts";
 import type {

@@ -1,4 +1,4 @@
-import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { KafkaClient } from "../client.ts";
 import type { ConnectionOptions } from "../options.ts";
@@ -84,16 +84,12 @@ function closed(): Error {
 }
 
 function open({ host, port, ssl, onConnect }: SocketOptions): Socket {
+  // The name of a server is sent with TLS, an address is not.
+  const name = isIP(host) ? {} : { servername: host };
   // Without TLS the client says so in more than one way.
-  const name = isAddress(host) ? {} : { servername: host };
   const socket = ssl
     ? connectTls({ host, port, ...name, ...ssl }, onConnect)
     : connectPlain({ host, port }, onConnect);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   return socket;
-}
-
-/** The name of a server is sent with TLS, an address is not. */
-function isAddress(host: string): boolean {
-  return host.includes(":") || /^[0-9.]+$/.test(host);
 }

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { closedError } from "@bq/core/transport";
 import type { Admin, Producer } from "@platformatic/kafka";
 import type {
   ConsumerSetup,
@@ -8,9 +9,8 @@ import type {
   OutgoingRecord,
   PartitionRange,
 } from "../client.ts";
-import { closedError } from "../_errors.ts";
 import { Partitioner } from "../_partitioner.ts";
-import { PlatformaticMember } from "./_platformatic_consumer.ts";
+import { EARLIEST, LATEST, PlatformaticMember } from "./_platformatic_consumer.ts";
 
 /** Options of `@platformatic/kafka`, handed on as they are; for instance `sasl`, `tls`, `connectTimeout`. */
 export interface PlatformaticOptions {
@@ -28,9 +28,6 @@ export interface PlatformaticOptions {
 
 /** Number of the resource type "topic". */
 const TOPIC = 2;
-/** Stand for the first and for the next offset of a partition. */
-const EARLIEST = -2n;
-const LATEST = -1n;
 
 /** What is imported when it is needed first. */
 export type PlatformaticModule = typeof import("@platformatic/kafka");

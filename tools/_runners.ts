@@ -26,12 +26,11 @@ const PERMISSIONS: readonly string[] = [
   "--ignore-env",
 ];
 
-/** Folders whose tests run on every runtime; the rest is about the repository, or starts children. */
+/** Folders whose tests run on every runtime; the rest is about the repository, or needs its tools. */
 const PORTABLE: readonly string[] = [
   "tests/core",
   "tests/runtime",
   "tests/transports",
-  "tests/process",
   "tests/testing",
   "tests/portable",
   "tests/brokers",
@@ -81,7 +80,8 @@ function nodeArgs(files: readonly string[]): string[] {
 }
 
 function portable(): string[] {
-  return PORTABLE.flatMap((folder) => filesIn(folder, "_test.ts")).map((path) => `./${path}`);
+  const inFolders = PORTABLE.flatMap((folder) => filesIn(folder, "_test.ts"));
+  return [...inFolders, "tests/runtimes/exit_test.ts"].map((path) => `./${path}`);
 }
 
 /** The published source: its examples run as tests. */

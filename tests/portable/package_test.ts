@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import * as named from "@bq/core";
 import * as processByName from "@bq/core/process";
 import * as testingByName from "@bq/core/testing";
@@ -13,6 +13,19 @@ test("the package's own name resolves to its source, so that classes are the sam
   assert.equal(processByName.shutdownSignal, processDirect.shutdownSignal);
   assert.deepEqual(Object.keys(testingByName), Object.keys(testingDirect));
 });
+
+const { workspaces }: { workspaces: string[] } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+);
+
+for (const broker of workspaces.map((path) => path.replace("transports/", ""))) {
+  test(`@bq/${broker} resolves by its name, and stands on the same core`, async () => {
+    const { [broker]: transport }: Record<string, (options: unknown) => unknown> = await import(
+      `@bq/${broker}`
+    );
+    assert.throws(() => transport?.(5), (error) => error instanceof named.BabelQueueError);
+  });
+}
 
 for (const broker of readdirSync(new URL("../../transports/", import.meta.url))) {
   test(`the policy of ${broker} loads by itself`, async () => {

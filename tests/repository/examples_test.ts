@@ -19,6 +19,22 @@ const START: Readonly<Record<Runtime, readonly string[]>> = {
 
 test("there are examples", () => assert.notDeepEqual(examples, []));
 
+test("the demo shows messages handled, retried, dead-lettered and looked at", async () => {
+  const { stdout } = await child("deno", ["run", "--no-prompt", "examples/demo.ts"]);
+  for (
+    const line of [
+      "Publishing three messages",
+      "  handled: order 1042, attempt 1",
+      "  retried: attempt 1 of urn:babel:orders:paid failed",
+      "  handled: payment of order 1042, attempt 2",
+      "  dead-lettered to 'orders.dlq': urn:babel:orders:shipped (failed)",
+      "Looking at 'orders.dlq'",
+    ]
+  ) assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
+  const record = JSON.parse(stdout.slice(stdout.indexOf("\n{\n"), stdout.lastIndexOf("}") + 1));
+  assert.deepEqual([record.attempts, record.dead_letter.reason], [3, "failed"]);
+});
+
 for (const runtime of Object.keys(START) as Runtime[]) {
   const ignore = requireOrSkip(runtime, runtimePath(runtime) !== null, "run 'npm ci'");
   for (const example of examples) {

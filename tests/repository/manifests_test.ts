@@ -14,7 +14,22 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly engines?: Readonly<Record<string, string>>;
+  readonly publish?: { readonly include: readonly string[] };
 }
+
+/** The settings that the other gates rely on; without them they would check less and say nothing. */
+const SETTINGS = {
+  compilerOptions: {
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    exactOptionalPropertyTypes: true,
+    isolatedDeclarations: true,
+    noImplicitOverride: true,
+    erasableSyntaxOnly: true,
+  },
+  lint: { plugins: ["./tools/house/plugin.ts"], rules: { tags: ["recommended", "jsr"] } },
+  test: { sanitizeOps: true, sanitizeResources: true },
+};
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -92,5 +107,25 @@ test("every file that a task names exists", () => {
     for (const [path] of command.matchAll(/\b[\w/-]+\.(ts|json)\b/g)) {
       assert.doesNotThrow(() => read(path), `${name}: ${path}`);
     }
+  }
+});
+
+test("the compiler, the linter and the tests are as strict as they were set", () => {
+  const { compilerOptions, lint, test: tests } = JSON.parse(read("deno.json"));
+  assert.deepEqual({ compilerOptions, lint, test: tests }, SETTINGS);
+  const { lib, ...web } = JSON.parse(read("tools/web.json")).compilerOptions;
+  assert.deepEqual([lib, web], [["esnext", "webworker"], SETTINGS.compilerOptions]);
+});
+
+test("the core publishes its entry points and its rooms, and nothing else", () => {
+  const included = denoJson.publish?.include ?? [];
+  const covers = (path: string): boolean =>
+    included.some((one) => one === path || (one.endsWith("/") && path.startsWith(one)));
+  const entries = Object.values(denoJson.exports).map((path) => path.replace("./", ""));
+  for (const path of [...entries, "core/mod.ts", "README.md", "LICENSE"]) {
+    assert.ok(covers(path), path);
+  }
+  for (const path of ["tests/harness.ts", "tools/test.ts", "transports/redis/mod.ts", ".ci/run"]) {
+    assert.ok(!covers(path), path);
   }
 });

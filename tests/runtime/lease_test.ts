@@ -66,6 +66,19 @@ test("the lease of a message that waits for its slot is extended too", async () 
   });
 });
 
+test("the lease of a message is extended while the worker drains after the request to stop", async () => {
+  await onLease({ leaseMs: 10_000 }, async ({ bq, transport, clock, finish, seen }) => {
+    const delivery = transport.put("shop");
+    await clock.advance(0);
+    const stopping = bq.stop();
+    await clock.advance(20_000);
+    assert.deepEqual(transport.extended, Array(4).fill(delivery));
+    finish();
+    await ended(stopping, clock);
+    assert.deepEqual([transport.verdicts, seen.of("leaseLost").length], [["ack"], 0]);
+  });
+});
+
 test("extend() that fails is tried again while there is time, and its answer counts", async () => {
   const failures: readonly (() => Promise<never>)[] = [
     () => Promise.reject(new Error("reset by peer")),

@@ -1,9 +1,14 @@
 /** How each runtime starts a program of `programs/`. */
 
+import process from "node:process";
 import { child, type ChildResult, requireOrSkip, type Runtime, runtimePath } from "../harness.ts";
 
-/** The runtimes, in the order they are tested. */
-export const RUNTIMES: readonly Runtime[] = ["deno", "bun", "node22", "node24"];
+const ALL: readonly Runtime[] = ["deno", "bun", "node22", "node24"];
+
+/** The runtimes, in the order they are tested: Deno's runner tests all, another one its own. */
+export const RUNTIMES: readonly Runtime[] = process.versions["deno"] !== undefined
+  ? ALL
+  : ALL.filter((runtime) => runtimePath(runtime) === process.execPath);
 
 const START: Readonly<Record<Runtime, readonly string[]>> = {
   deno: ["run", "--no-prompt", "--allow-read", "--v8-flags=--expose-gc"],

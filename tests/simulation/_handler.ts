@@ -7,12 +7,20 @@ import type { Process } from "./_process.ts";
  * What a handler of `process` does with one message: mostly it takes a moment and returns. The faults
  * of the history make it fail in every way that user code can.
  */
-export function handle(process: Process, ctx: HandlerContext, timeoutMs: number): unknown {
+export function handle(
+  process: Process,
+  data: object,
+  ctx: HandlerContext,
+  timeoutMs: number,
+): unknown {
   const { world, transport } = process;
   const { chance, faults, time } = world;
   const [subscription, handed] = transport.find(ctx.headers);
   const call = transport.rules.handlerStarts(subscription, handed, ctx.attempt, timeoutMs);
   const { message } = handed.item;
+  if ((data as { serial?: unknown }).serial !== message.serial) {
+    transport.rules.broken("a handler gets the data of its message", String(handed));
+  }
   const end = (state: "returned" | "threw", error?: unknown): void => {
     call.state = state;
     call.final = error instanceof NonRetriableError;

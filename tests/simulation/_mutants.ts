@@ -260,6 +260,12 @@ export const MUTANTS: readonly Mutant[] = [
     instead: ``,
   },
   {
+    name: "gives a handler nothing of its message's data",
+    file: "runtime/handler.ts",
+    text: `? body.data`,
+    instead: `? {}`,
+  },
+  {
     name: "takes the same delivery twice",
     file: desk,
     text: `if (this.#admitted.has(held.delivery)) {`,

@@ -66,7 +66,7 @@ export class Process implements Host {
     const { handlerTimeoutMs = 1_800_000 } = options;
     for (const urn of urns) {
       const timeoutMs = urn === KNOWN_URNS[1] ? plan.handlerTimeoutMs : handlerTimeoutMs;
-      this.app.handle(urn, (_data, ctx) => handle(this, ctx, timeoutMs), { timeoutMs });
+      this.app.handle(urn, (data, ctx) => handle(this, data, ctx, timeoutMs), { timeoutMs });
     }
   }
 

@@ -59,6 +59,13 @@ test("every known fault of the mutants still has its place in the runtime", () =
   }
 });
 
+test("docs/testing.md lists every known fault, found within the seeds of CI", () => {
+  const page = readFileSync(new URL("../../docs/testing.md", import.meta.url), "utf8");
+  const rows = [...page.matchAll(/^\| (\S.*?) +\| +(\d+) \| \S/gm)];
+  assert.deepEqual(rows.map(([, name]) => name), MUTANTS.map(({ name }) => name));
+  assert.deepEqual(rows.filter(([, , seeds]) => !(Number(seeds) <= 10_000)), []);
+});
+
 const VERDICTS = ["ack", "retry", "release", "return", "leave", "deadLetter", "deadLetterNatively"];
 const EVENTS = [
   "handled",

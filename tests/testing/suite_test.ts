@@ -4,6 +4,7 @@ import {
   memory,
   MemoryStore,
   type Outgoing,
+  reemit,
   type Subscription,
   type Transport,
   type Verdict,
@@ -25,6 +26,7 @@ interface Breakage {
     verdict: Verdict,
     transport: Transport,
   ) => Promise<"settled" | "expired">;
+  readonly extend?: (subscription: Subscription, delivery: Delivery) => Promise<number | null>;
   readonly deliver?: (delivery: Delivery) => object;
   readonly snapshot?: false;
 }
@@ -63,7 +65,10 @@ function broken(inner: Transport, breakage: Breakage): Transport {
           if (!settle) return await subscription.settle(original(delivery), verdict);
           return await settle(subscription, original(delivery), verdict, inner);
         },
-        extend: (delivery) => subscription.extend!(original(delivery)),
+        extend: (delivery) =>
+          breakage.extend
+            ? breakage.extend(subscription, original(delivery))
+            : subscription.extend!(original(delivery)),
         close: () => subscription.close(),
       };
     },
@@ -84,7 +89,7 @@ function suite(breakage: Breakage, features: SuiteFeatures = {}): Map<string, ()
       transport: (options) => broken(memory({ store, ...options }), breakage),
       queue: () => `queue-${queues++}`,
     };
-  }, { clockMs: 20, quietMs: 20, ...features });
+  }, { clockMs: 20, quietMs: 20, leaseMs: 2_000, ...features });
   return tests;
 }
 
@@ -92,6 +97,8 @@ const rewritten = ({ body }: Outgoing): Uint8Array => {
   const text = new TextDecoder().decode(body);
   return new TextEncoder().encode(JSON.stringify(JSON.parse(text)));
 };
+
+const counted = ({ body }: Delivery): Uint8Array => reemit(body, { attempts: 1 });
 
 const BREAKAGES: readonly (readonly [what: string, title: string, breakage: Breakage])[] = [
   ["parses and writes bodies", "a body arrives byte for byte", {
@@ -179,6 +186,61 @@ const BREAKAGES: readonly (readonly [what: string, title: string, breakage: Brea
     "makes up a native version",
     "a delivery has a native version only where there is a gate",
     { deliver: (delivery) => ({ ...delivery, schemaVersion: "1" }) },
+  ],
+  [
+    "writes poison records anew",
+    "poison is kept whole in a record",
+    {
+      settle: (subscription, delivery, verdict) =>
+        subscription.settle(
+          delivery,
+          verdict.kind === "deadLetter"
+            ? { ...verdict, record: rewritten({ body: verdict.record }) }
+            : verdict,
+        ),
+    },
+  ],
+  [
+    "counts a release",
+    "an unknown URN under 'release' is handled by the worker that knows it",
+    {
+      settle: (subscription, delivery, verdict) =>
+        subscription.settle(
+          delivery,
+          verdict.kind === "release"
+            ? { kind: "retry", body: counted(delivery), attempts: 1, delayMs: verdict.delayMs }
+            : verdict,
+        ),
+    },
+  ],
+  [
+    "hands out again what was acknowledged",
+    "two workers share a queue, and no message is handled twice",
+    {
+      settle: (subscription, delivery, verdict) =>
+        subscription.settle(
+          delivery,
+          verdict.kind === "ack" ? { kind: "release", delayMs: 0 } : verdict,
+        ),
+    },
+  ],
+  [
+    "says that it extends and does not",
+    "a handler that takes longer than the lease keeps its message",
+    { extend: () => Promise.resolve(Date.now() + 60_000) },
+  ],
+  [
+    "counts what a worker that stops gives back",
+    "past the deadline a message goes back unchanged, and the late result is ignored",
+    {
+      settle: (subscription, delivery, verdict) =>
+        subscription.settle(
+          delivery,
+          verdict.kind === "return"
+            ? { kind: "retry", body: counted(delivery), attempts: 1, delayMs: 0 }
+            : verdict,
+        ),
+    },
   ],
   [
     "never ends a snapshot",

@@ -1,6 +1,6 @@
 /**
  * Lives through many Apps and messages and prints, as JSON, what is left after a warm-up and at the
- * end: bytes held and open handles.
+ * end: bytes held, open handles, and on Bun, which does not list its handles, objects that go with them.
  */
 
 import process from "node:process";
@@ -13,6 +13,14 @@ interface Footprint {
   /** The heap and what it holds outside, for instance the bytes of bodies. */
   readonly bytes: number;
   readonly handles: readonly string[];
+  readonly objects: Readonly<Record<string, number>>;
+}
+
+/** What Bun keeps while something still waits. */
+const WAITING = ["Timeout", "Immediate", "Promise", "AbortSignal", "AbortController"];
+
+interface Jsc {
+  heapStats(): { readonly objectTypeCounts: Readonly<Record<string, number>> };
 }
 
 for (let round = 0; round < 40; round++) await live();
@@ -50,5 +58,13 @@ async function footprint(): Promise<Footprint> {
   return {
     bytes: heapUsed + external,
     handles: process.getActiveResourcesInfo().sort(),
+    objects: Bun ? await countObjects() : {},
   };
+}
+
+async function countObjects(): Promise<Record<string, number>> {
+  const name = "bun:jsc";
+  const { heapStats } = await import(name) as Jsc;
+  const { objectTypeCounts } = heapStats();
+  return Object.fromEntries(WAITING.map((type) => [type, objectTypeCounts[type] ?? 0]));
 }

@@ -1,20 +1,12 @@
 /** The client alone, without this library: what there is to reach. */
 
 import { EnvelopeCodec } from "@bq/core";
-import rhea from "rhea";
-import { Peer } from "../tests/artemis/peer.ts";
-import { countdown, dataOf } from "./_redis_load.ts";
-
-/** The URN of every message. */
-export const URN = "urn:babel:bench:order";
+import type rhea from "rhea";
+import { connect, disconnect, Peer } from "../tests/artemis/peer.ts";
+import { countdown, dataOf, perSecond, URN } from "./_load.ts";
 
 /** One way of working on a queue of its own; gives messages a second. */
 export type Way = (port: number, count: number) => Promise<number>;
-
-/** Messages a second. */
-export function perSecond(count: number, startedMs: number): number {
-  return count / (performance.now() - startedMs) * 1_000;
-}
 
 /**
  * Works on a queue of its own and removes it: a broker that keeps what every round left would have
@@ -35,27 +27,11 @@ async function connected<T>(
   port: number,
   use: (connection: rhea.Connection) => Promise<T>,
 ): Promise<T> {
-  const connection = rhea.create_container().create_connection({
-    host: "127.0.0.1",
-    port,
-    username: "anonymous",
-    reconnect: false,
-    tcp_no_delay: true,
-  } as never);
-  const { promise, resolve } = Promise.withResolvers<void>();
-  connection.on("connection_open", () => resolve());
-  connection.on("disconnected", () => {});
-  connection.connect();
-  await promise;
+  const connection = await connect(port);
   try {
     return await use(connection);
   } finally {
-    const closed = new Promise((done) => {
-      connection.on("connection_close", done);
-      connection.on("disconnected", done);
-    });
-    connection.close();
-    await closed;
+    await disconnect(connection);
   }
 }
 
@@ -120,7 +96,7 @@ export function barePublish(window: number): Way {
         const sender = await senderTo(connection, queue);
         const startedMs = performance.now();
         await send(sender, queue, count, window);
-        return perSecond(count, startedMs);
+        return perSecond(count, performance.now() - startedMs);
       }));
 }
 
@@ -142,7 +118,7 @@ export function bareReceive(window: number): Way {
           tick();
         });
         await done;
-        const rate = perSecond(count, startedMs);
+        const rate = perSecond(count, performance.now() - startedMs);
         const closed = new Promise((resolve) => receiver.on("receiver_close", resolve));
         receiver.close();
         await closed;

@@ -50,30 +50,37 @@ async function rateOf(count: number, work: () => Promise<void>): Promise<number>
   return count / (performance.now() - startMs) * 1_000;
 }
 
-/** Our publisher. */
-export async function produceOurs(on: KafkaLoad): Promise<number> {
-  const bq = appOf(on, await freshTopic(on));
-  const data = { pad: "x".repeat(on.pad) };
-  await bq.publish(URN, data, { key: "warm" });
-  const rate = await rateOf(on.count, async () => {
-    for (let sent = 0; sent < on.count; sent += on.batch) {
-      await Promise.all(
-        Array.from({ length: on.batch }, (_, n) => bq.publish(URN, data, { key: `${n}` })),
-      );
-    }
-  });
-  await bq.close();
-  return rate;
+/** Our publisher, with as many calls at a time as there are messages at hand. */
+export function produceOurs(on: KafkaLoad): Promise<number> {
+  return ours(
+    on,
+    (bq, batch) =>
+      Promise.all(batch.map(({ message, data, key }) => bq.publish(message, data, { key }))),
+  );
 }
 
 /** Our publisher, with as many messages in a call as are at hand. */
-export async function produceManyOurs(on: KafkaLoad): Promise<number> {
+export function produceManyOurs(on: KafkaLoad): Promise<number> {
+  return ours(on, (bq, batch) => bq.publishMany(batch));
+}
+
+interface Item {
+  readonly message: string;
+  readonly data: object;
+  readonly key: string;
+}
+
+async function ours(
+  on: KafkaLoad,
+  publish: (bq: BabelQueue, batch: readonly Item[]) => Promise<unknown>,
+): Promise<number> {
   const bq = appOf(on, await freshTopic(on));
   const data = { pad: "x".repeat(on.pad) };
   await bq.publish(URN, data, { key: "warm" });
   const rate = await rateOf(on.count, async () => {
     for (let sent = 0; sent < on.count; sent += on.batch) {
-      await bq.publishMany(
+      await publish(
+        bq,
         Array.from({ length: on.batch }, (_, n) => ({ message: URN, data, key: `${n}` })),
       );
     }
@@ -106,6 +113,11 @@ function messageOf(pad: string, key: string): { key: string; value: Buffer; head
 
 /** kafkajs alone, with as many messages in a call as are at hand. */
 export async function produceBare(on: KafkaLoad): Promise<number> {
+  return (await filled(on)).rate;
+}
+
+/** A topic that kafkajs has filled, and how fast it did after a first message. */
+async function filled(on: KafkaLoad): Promise<{ topic: string; rate: number }> {
   const topic = await freshTopic(on);
   const producer = clientOf(on).producer({ idempotent: true });
   await producer.connect();
@@ -121,35 +133,19 @@ export async function produceBare(on: KafkaLoad): Promise<number> {
     for (let sent = 0; sent < on.count; sent += on.batch) await send(on.batch);
   });
   await producer.disconnect();
-  return rate;
-}
-
-async function filled(on: KafkaLoad): Promise<string> {
-  const topic = await freshTopic(on);
-  const producer = clientOf(on).producer({ idempotent: true });
-  await producer.connect();
-  const pad = "x".repeat(on.pad);
-  for (let sent = 0; sent < on.count; sent += on.batch) {
-    const messages = Array.from(
-      { length: on.batch },
-      (_, n) => messageOf(pad, `${n}`) as kafkajs.Message,
-    );
-    await producer.send({ topic, acks: -1, messages });
-  }
-  await producer.disconnect();
-  return topic;
+  return { topic, rate };
 }
 
 /** Our worker, from its first message to its last. */
 export async function consumeOurs(on: KafkaLoad): Promise<number> {
-  const bq = appOf(on, await filled(on));
+  const bq = appOf(on, (await filled(on)).topic);
   const stopping = new AbortController();
   let handled = 0;
   let startMs = 0;
   let endMs = 0;
   bq.handle(URN, () => {
     if (handled === 0) startMs = performance.now();
-    if (++handled < on.count) return;
+    if (++handled !== on.count) return;
     endMs = performance.now();
     stopping.abort();
   });
@@ -160,7 +156,7 @@ export async function consumeOurs(on: KafkaLoad): Promise<number> {
 
 /** kafkajs alone: parse, handle, commit each. */
 export async function consumeBare(on: KafkaLoad): Promise<number> {
-  const topic = await filled(on);
+  const { topic } = await filled(on);
   const consumer = clientOf(on).consumer({ groupId: crypto.randomUUID(), ...GROUP });
   await consumer.connect();
   await consumer.subscribe({ topics: [topic], fromBeginning: true });

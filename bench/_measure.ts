@@ -1,3 +1,5 @@
+import { median } from "./_load.ts";
+
 /** A ratio to reach; undefined when there is none. */
 export type Goal = number | undefined;
 
@@ -43,6 +45,27 @@ export function ratio(base: () => unknown, own: () => unknown): number {
     fastestOwn = Math.min(fastestOwn, timeOf(own, ownCalls));
   }
   return fastestBase / fastestOwn;
+}
+
+/**
+ * How many times as fast `own` is as `base`, in messages a second, each measured in turn; the median of
+ * the rounds. Both are run once before that, since a compiler needs some thousand messages of either to
+ * have seen them.
+ *
+ * @returns The ratio; null when `base` has nothing to be measured with.
+ */
+export async function ratioInTurn<B extends number | null>(
+  rounds: number,
+  own: () => Promise<number>,
+  base: () => Promise<B>,
+): Promise<number | Exclude<B, number>> {
+  const ratios: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const [first, second] = [await base(), await own()];
+    if (typeof first !== "number") return first as Exclude<B, number>;
+    if (round > 0) ratios.push(second / first);
+  }
+  return median(ratios);
 }
 
 /** The fastest of three calls, in milliseconds. */

@@ -4,18 +4,10 @@ import amqp from "amqplib";
 import type { ConfirmChannel } from "amqplib";
 import { Buffer } from "node:buffer";
 import { EnvelopeCodec } from "@bq/core";
-import { countdown, dataOf } from "./_redis_load.ts";
-
-/** The URN of every message. */
-export const URN = "urn:babel:bench:order";
+import { countdown, dataOf, perSecond, URN } from "./_load.ts";
 
 /** One way of working on a queue of its own; gives messages a second. */
 export type Way = (url: string, count: number) => Promise<number>;
-
-/** Messages a second. */
-export function perSecond(count: number, startedMs: number): number {
-  return count / (performance.now() - startedMs) * 1_000;
-}
 
 async function withQueue<T>(
   url: string,
@@ -69,7 +61,7 @@ export function barePublish(window: number): Way {
       const startedMs = performance.now();
       for (let n = 0; n < window; n++) next();
       await done;
-      return perSecond(count, startedMs);
+      return perSecond(count, performance.now() - startedMs);
     });
 }
 
@@ -92,7 +84,7 @@ export const bareGet: Way = (url, count) =>
       channel.ack(message);
       left--;
     }
-    return perSecond(count, startedMs);
+    return perSecond(count, performance.now() - startedMs);
   });
 
 /** `basic.consume` with a window, each message acknowledged. */
@@ -109,6 +101,6 @@ export function bareConsume(prefetch: number): Way {
         tick();
       });
       await done;
-      return perSecond(count, startedMs);
+      return perSecond(count, performance.now() - startedMs);
     });
 }

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { ZSET_PUSH, ZSET_WORK } from "../transports/redis/_lua_zset.ts";
 import { RespClient } from "../tests/brokers/mod.ts";
 import { argumentsOf, bodyOf, fill, KEYS, NAMES } from "./_redis_limits.ts";
-import { dataOf, pickUp } from "./_redis_load.ts";
+import { dataOf, pickUp } from "./_load.ts";
 
 const DATA = JSON.stringify(dataOf(0));
 const [, , , , ...REST] = argumentsOf({ mode: "splice", batch: 1, pad: 0 });

@@ -1,7 +1,7 @@
 /** The worker that a user would pick instead. */
 
 import { Queue, Worker } from "bullmq";
-import { countdown, dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_redis_load.ts";
+import { countdown, dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_load.ts";
 
 const DATA: object = dataOf(0);
 

@@ -6,7 +6,7 @@ import { type ZsetKeys, zsetKeys } from "@bq/redis";
 import { RespClient } from "../tests/brokers/mod.ts";
 import type { Script } from "../transports/redis/_script.ts";
 import { ZSET_WORK } from "../transports/redis/_lua_zset.ts";
-import { dataOf } from "./_redis_load.ts";
+import { dataOf } from "./_load.ts";
 
 const run = promisify(execFile);
 

@@ -2,7 +2,8 @@
 
 import { BabelQueue } from "@bq/core";
 import { redis, type RedisOptions } from "@bq/redis";
-import { countdown, dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_redis_load.ts";
+import { drain } from "./_broker_ours.ts";
+import { dataOf, inFlight, type Load, pages, type Peer, pickUp } from "./_load.ts";
 
 const URN = "urn:babel:orders:created";
 const DATA: object = dataOf(0);
@@ -21,21 +22,12 @@ export async function fillOurs(queue: string, load: Load, options: RedisOptions)
   await bq.close();
 }
 
-/** Works a queue off with the whole worker: decode, handler, settle, events. Its time, in milliseconds. */
+/** Works a queue off with the whole worker; its time, in milliseconds. */
 export async function drainOurs(queue: string, load: Load, options: RedisOptions): Promise<number> {
   const { port, count, concurrency } = load;
   const transport = redis({ url: url(port), ...options });
   const bq = new BabelQueue(transport, { queue, deadLetter: true, onEvent: () => {} });
-  const { done, tick } = countdown(count);
-  bq.handle(URN, tick);
-  await bq.connect();
-  const stop = new AbortController();
-  const start = performance.now();
-  const run = bq.run({ concurrency, signal: stop.signal });
-  await done;
-  const took = performance.now() - start;
-  stop.abort();
-  await run;
+  const took = await drain(bq, URN, count, { concurrency });
   await bq.close();
   return took;
 }

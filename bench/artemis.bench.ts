@@ -14,8 +14,7 @@ import process from "node:process";
 import { startArtemis, startProxy } from "../tests/brokers/mod.ts";
 import { barePublish, bareReceive, type Way } from "./_artemis_bare.ts";
 import { publish, work } from "./_artemis_ours.ts";
-import { report, runtime } from "./_measure.ts";
-import { median } from "./_redis_load.ts";
+import { ratioInTurn, report, runtime } from "./_measure.ts";
 
 const ROUNDS = Number(process.env["BQ_BENCH_ROUNDS"] ?? 3);
 const JOBS = Number(process.env["BQ_BENCH_JOBS"] ?? 10_000);
@@ -25,7 +24,7 @@ const broker = await startArtemis();
 const proxy = await startProxy(broker.port);
 proxy.delay(1, 1);
 
-/** How many times as fast one way is as another; the median of the rounds, after one for the compiler. */
+/** How many times as fast one way is as another. */
 async function line(
   name: string,
   place: string,
@@ -35,13 +34,8 @@ async function line(
   base: Way,
   baseCount: number = JOBS,
 ): Promise<void> {
-  const ratios: number[] = [];
-  for (let round = 0; round <= ROUNDS; round++) {
-    const first = await base(port, baseCount);
-    const second = await own(port, JOBS);
-    if (round > 0) ratios.push(second / first);
-  }
-  report(name, place, median(ratios), goal);
+  const value = await ratioInTurn(ROUNDS, () => own(port, JOBS), () => base(port, baseCount));
+  report(name, place, value, goal);
 }
 
 console.log(`@bq/artemis on ${runtime}, ${ROUNDS} rounds of ${JOBS} messages; times as fast`);

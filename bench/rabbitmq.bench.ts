@@ -12,10 +12,9 @@
 
 import process from "node:process";
 import { startProxy, startRabbitmq } from "../tests/brokers/mod.ts";
-import { report, runtime } from "./_measure.ts";
+import { ratioInTurn, report, runtime } from "./_measure.ts";
 import { bareConsume, bareGet, barePublish, type Way } from "./_rabbitmq_bare.ts";
 import { publishEach, publishMany, work } from "./_rabbitmq_ours.ts";
-import { median } from "./_redis_load.ts";
 
 const ROUNDS = Number(process.env["BQ_BENCH_ROUNDS"] ?? 3);
 const JOBS = Number(process.env["BQ_BENCH_JOBS"] ?? 10_000);
@@ -37,7 +36,7 @@ interface Place {
 const NEAR: Place = { name: "loopback", url: broker.url, slow: JOBS / 4, fast: JOBS };
 const FAR: Place = { name: "2 ms away", url: far, slow: JOBS / 25, fast: JOBS };
 
-/** How many times as fast one way is as another; the median of the rounds, after one for the compiler. */
+/** How many times as fast one way is as another. */
 async function line(
   name: string,
   { name: place, url, slow, fast }: Place,
@@ -46,13 +45,9 @@ async function line(
   base: Way,
   baseIsSlow: boolean,
 ): Promise<void> {
-  const ratios: number[] = [];
-  for (let round = 0; round <= ROUNDS; round++) {
-    const first = await base(url, baseIsSlow ? slow : fast);
-    const second = await own(url, fast);
-    if (round > 0) ratios.push(second / first);
-  }
-  report(name, place, median(ratios), goal);
+  const baseCount = baseIsSlow ? slow : fast;
+  const value = await ratioInTurn(ROUNDS, () => own(url, fast), () => base(url, baseCount));
+  report(name, place, value, goal);
 }
 
 console.log(`@bq/rabbitmq on ${runtime}, ${ROUNDS} rounds of ${JOBS} messages; times as fast`);

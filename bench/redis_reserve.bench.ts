@@ -11,11 +11,11 @@
 
 import process from "node:process";
 import { startProxy, startRedis } from "../tests/brokers/mod.ts";
-import { report, runtime } from "./_measure.ts";
+import { ratioInTurn, report, runtime } from "./_measure.ts";
 import { benchmarkRate, serverTime } from "./_redis_limits.ts";
 import { bareLoop, barePickUp, barePush, serverLimit } from "./_redis_bare.ts";
 import { bullmq, pickUpBull, publishBull, publishManyBull } from "./_redis_bull.ts";
-import { type Load, median, type Peer } from "./_redis_load.ts";
+import type { Load, Peer } from "./_load.ts";
 import { ours, pickUpOurs, publishManyOurs, publishOurs } from "./_redis_ours.ts";
 import { memoryAfter } from "./_redis_memory.ts";
 
@@ -33,23 +33,6 @@ const load = (concurrency: number, pad = 0, count = JOBS): Load => ({
   count: Math.max(100, Math.min(count, Math.floor(count * 4_000 / (pad + 4_000)))),
 });
 
-/**
- * The ratio of two measurements that are taken in turn; the median of the rounds. Both are run once
- * before that, since a compiler needs some thousand messages of either to have seen them.
- */
-async function ratioOf(
-  own: () => Promise<number>,
-  base: () => Promise<number | null>,
-): Promise<number | null> {
-  const ratios: number[] = [];
-  for (let round = 0; round <= ROUNDS; round++) {
-    const [first, second] = [await base(), await own()];
-    if (first === null) return null;
-    if (round > 0) ratios.push(second / first);
-  }
-  return median(ratios);
-}
-
 async function line(
   name: string,
   size: string,
@@ -57,7 +40,7 @@ async function line(
   own: () => Promise<number>,
   base: () => Promise<number | null>,
 ): Promise<void> {
-  const value = await ratioOf(own, base);
+  const value = await ratioInTurn(ROUNDS, own, base);
   if (value === null) {
     console.log(`${name.padEnd(52)}${size.padEnd(20)}  left out: no redis-benchmark`);
   } else report(name, size, value, goal);

@@ -1,36 +1,17 @@
 /** The examples that need a broker. */
 
-import assert from "node:assert/strict";
+import { exampleTests } from "../_examples.ts";
 import { absentArtemis, brokerOfFile, startArtemis } from "../brokers/mod.ts";
-import { child, requireOrSkip, type Runtime, runtimePath, test } from "../harness.ts";
 import { freshQueue } from "./harness.ts";
 
 const ignore = await absentArtemis();
 const broker = brokerOfFile(ignore, () => startArtemis());
 
-const START: Readonly<Record<Runtime, readonly string[]>> = {
-  deno: ["run", "--no-prompt", "--allow-net=127.0.0.1", "--allow-read", "--ignore-env"],
-  bun: ["run"],
-  node22: [],
-  node24: [],
-};
-
-async function run(runtime: Runtime, name: string, ...args: string[]): Promise<string> {
-  const ended = await child(runtime, [...START[runtime], `examples/${name}`, ...args]);
-  assert.equal(ended.timedOut, false, `it did not end by itself: ${ended.stdout}${ended.stderr}`);
-  assert.equal(ended.code, 0, ended.stdout + ended.stderr);
-  return ended.stdout;
-}
-
-for (const runtime of Object.keys(START) as Runtime[]) {
-  const absent = requireOrSkip(runtime, runtimePath(runtime) !== null, "run 'npm ci'");
-  test(`the examples for Artemis work and end by themselves on ${runtime}`, async () => {
-    const queue = freshQueue();
-    const { url } = broker();
-    assert.match(await run(runtime, "artemis_producer.ts", url, queue), /published 3 more/);
-    const worked = await run(runtime, "artemis_worker.ts", url, queue, "5");
-    assert.match(worked, /order 1042, attempt 1/);
-    assert.match(worked, /reminded acme of order 1042/);
-    assert.match(worked, /stopped in order/);
-  }, { ignore: ignore || absent });
-}
+exampleTests({
+  name: "Artemis",
+  files: "artemis",
+  ignore,
+  url: () => broker().url,
+  queue: freshQueue,
+  prints: [/order 1042, attempt 1/, /reminded acme of order 1042/],
+});

@@ -5,9 +5,9 @@
  */
 
 import { artemis, type ArtemisOptions, type ArtemisTransport } from "@bq/artemis";
-import { systemClock } from "@bq/core";
 import type { TransportContext } from "@bq/core/transport";
 import type { SuiteFeatures, TransportHarness } from "@bq/core/testing";
+import { context } from "../_context.ts";
 import type { RunningArtemis } from "../brokers/mod.ts";
 import { Peer } from "./peer.ts";
 
@@ -23,17 +23,6 @@ export const FEATURES: SuiteFeatures = {
 /** A name that no test has used before. */
 export function freshQueue(): string {
   return `q-${crypto.randomUUID()}`;
-}
-
-/** What a transport is opened with. */
-export function context(more: Partial<TransportContext> = {}): TransportContext {
-  return {
-    clock: systemClock,
-    random: Math.random,
-    bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-    emit: () => {},
-    ...more,
-  };
 }
 
 /** An open transport. */

@@ -30,22 +30,8 @@ export class Peer {
   }
 
   /** Connects to a port of 127.0.0.1. */
-  static connect(port: number): Promise<Peer> {
-    return new Promise((resolve, reject) => {
-      const connection = rhea.create_container().create_connection({
-        host: "127.0.0.1",
-        port,
-        username: "anonymous",
-        reconnect: false,
-        tcp_no_delay: true,
-      } as never);
-      const failed = (context: rhea.EventContext): void =>
-        reject(context.error ?? new Error("no connection"));
-      connection.on("connection_open", () => resolve(new Peer(connection)));
-      connection.on("connection_error", failed);
-      connection.on("disconnected", failed);
-      connection.connect();
-    });
+  static async connect(port: number): Promise<Peer> {
+    return new Peer(await connect(port));
   }
 
   /** Sends one message and waits until the broker has it. */
@@ -129,10 +115,34 @@ export class Peer {
 
   /** Disconnects. */
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#connection.on("connection_close", () => resolve());
-      this.#connection.on("disconnected", () => resolve());
-      this.#connection.close();
-    });
+    return disconnect(this.#connection);
   }
+}
+
+/** A connection of rhea's own to a port of 127.0.0.1. */
+export function connect(port: number): Promise<rhea.Connection> {
+  return new Promise((resolve, reject) => {
+    const connection = rhea.create_container().create_connection({
+      host: "127.0.0.1",
+      port,
+      username: "anonymous",
+      reconnect: false,
+      tcp_no_delay: true,
+    } as never);
+    const failed = (context: rhea.EventContext): void =>
+      reject(context.error ?? new Error("no connection"));
+    connection.on("connection_open", () => resolve(connection));
+    connection.on("connection_error", failed);
+    connection.on("disconnected", failed);
+    connection.connect();
+  });
+}
+
+/** Ends a connection; resolves when it has ended. */
+export function disconnect(connection: rhea.Connection): Promise<void> {
+  return new Promise((resolve) => {
+    connection.on("connection_close", () => resolve());
+    connection.on("disconnected", () => resolve());
+    connection.close();
+  });
 }

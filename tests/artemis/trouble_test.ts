@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { artemis } from "@bq/artemis";
 import { BabelQueue, ConnectionError } from "@bq/core";
 import rhea from "rhea";
+import { context } from "../_context.ts";
 import {
   absentArtemis,
   brokerOfFile,
@@ -15,7 +16,7 @@ import {
 import { freePort } from "../brokers/_port.ts";
 import { B0, U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
-import { context, freshQueue, opened } from "./harness.ts";
+import { freshQueue, opened } from "./harness.ts";
 import { bytes, inLab, type Lab, nativeText } from "./lab.ts";
 
 const ignore = await absentArtemis({ own: true });

@@ -1,5 +1,6 @@
 /** One server process that answers, with the verbs that every launcher offers. */
 
+import type { RunningBroker } from "./broker.ts";
 import { freePort } from "./_port.ts";
 import { Keeper } from "./_keeper.ts";
 
@@ -128,3 +129,17 @@ export class Server {
 
 /** The server ended before it answered. */
 class EndedError extends Error {}
+
+/** A broker that is one server of ours, but for where it listens. */
+export function owned(server: Server): Omit<RunningBroker, "url"> {
+  return {
+    port: server.port,
+    ports: [server.port],
+    owned: true,
+    restart: () => server.restart(),
+    kill: () => server.kill(),
+    pause: () => Promise.resolve(server.pause()),
+    resume: () => Promise.resolve(server.resume()),
+    stop: () => server.stop(),
+  };
+}

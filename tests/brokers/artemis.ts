@@ -10,7 +10,7 @@ import { ARTEMIS_USER, type ArtemisConfig, startScript, USERS_OFFSET } from "./_
 import type { Certificates } from "./_certificates.ts";
 import { mavenJars } from "./_maven.ts";
 import { mayInstall } from "./_packages.ts";
-import { Server } from "./_server.ts";
+import { owned, Server } from "./_server.ts";
 import { absent, foreignBroker, type RunningBroker } from "./broker.ts";
 
 /** Which Artemis to start. */
@@ -125,14 +125,7 @@ export async function startArtemis(options: ArtemisOptions = {}): Promise<Runnin
       ? `artemis://127.0.0.1:${port}`
       : `artemis+ssl://${credentials}@127.0.0.1:${port}`,
     usersUrl: `artemis://${credentials}@127.0.0.1:${port + USERS_OFFSET}`,
-    port,
-    ports: [port],
-    owned: true,
-    restart: () => server.restart(),
-    kill: () => server.kill(),
-    pause: () => Promise.resolve(server.pause()),
-    resume: () => Promise.resolve(server.resume()),
-    stop: () => server.stop(),
+    ...owned(server),
   };
 }
 

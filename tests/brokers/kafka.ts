@@ -9,7 +9,7 @@ import { environment } from "../harness.ts";
 import type { Certificates } from "./_certificates.ts";
 import { absent, foreignBroker, type RunningBroker } from "./broker.ts";
 import { JAVA, type KafkaProgram, kafkaProgram, type KafkaVersion } from "./_kafka_program.ts";
-import { Server, type ServerRecipe } from "./_server.ts";
+import { owned, Server, type ServerRecipe } from "./_server.ts";
 
 /** Which Kafka to start. */
 export interface KafkaOptions {
@@ -88,17 +88,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningBro
   const foreign = named(options);
   if (foreign !== undefined) return foreign;
   const server = await Server.start(recipeOf(await kafkaProgram(options.version), options));
-  return {
-    url: `kafka://127.0.0.1:${server.port}`,
-    port: server.port,
-    ports: [server.port],
-    owned: true,
-    restart: () => server.restart(),
-    kill: () => server.kill(),
-    pause: () => Promise.resolve(server.pause()),
-    resume: () => Promise.resolve(server.resume()),
-    stop: () => server.stop(),
-  };
+  return { url: `kafka://127.0.0.1:${server.port}`, ...owned(server) };
 }
 
 /**

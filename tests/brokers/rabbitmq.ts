@@ -9,7 +9,7 @@ import { environment } from "../harness.ts";
 import type { Certificates } from "./_certificates.ts";
 import { absent, foreignBroker, type RunningBroker } from "./broker.ts";
 import { control, nodeCommand, OFFSETS, rabbitmqScripts } from "./_rabbitmq_program.ts";
-import { Server, type ServerRecipe } from "./_server.ts";
+import { owned, Server, type ServerRecipe } from "./_server.ts";
 
 /** Which RabbitMQ to start. */
 export interface RabbitmqOptions {
@@ -104,14 +104,7 @@ export async function startRabbitmq(options: RabbitmqOptions = {}): Promise<Runn
   return {
     url: `amqp://guest:guest@127.0.0.1:${port}`,
     tlsUrl: `amqps://guest:guest@127.0.0.1:${port + TLS_OFFSET}`,
-    port,
-    ports: [port],
-    owned: true,
-    restart: () => server.restart(),
-    kill: () => server.kill(),
-    pause: () => Promise.resolve(server.pause()),
-    resume: () => Promise.resolve(server.resume()),
-    stop: () => server.stop(),
+    ...owned(server),
     ctl: async (...args) => await control(scripts, await server.folder, ...args),
   };
 }

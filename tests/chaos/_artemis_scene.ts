@@ -1,9 +1,10 @@
 /** One queue on one Artemis, with workers that come and go. */
 
 import { artemis, type ArtemisTransport } from "@bq/artemis";
-import { context } from "../artemis/harness.ts";
+import { context } from "../_context.ts";
 import type { RunningArtemis } from "../brokers/mod.ts";
 import { BrokerScene, playScene } from "./_broker_scene.ts";
+import type { Stage } from "./_stage.ts";
 
 /** Where a scene takes place. */
 export interface ArtemisSceneOptions {
@@ -64,10 +65,12 @@ export class ArtemisScene extends BrokerScene {
   }
 }
 
-/** Plays one scene and clears it away. */
-export function playOnArtemis(
-  options: ArtemisSceneOptions,
-  act: (scene: ArtemisScene) => Promise<void>,
-): Promise<void> {
-  return playScene(new ArtemisScene(options), act);
+/** One Artemis as a stage. */
+export function artemisStage(ignore: boolean, broker: () => RunningArtemis): Stage<ArtemisScene> {
+  return {
+    name: "artemis",
+    ignore,
+    broker,
+    play: (act, staging) => playScene(new ArtemisScene({ broker: broker(), ...staging }), act),
+  };
 }

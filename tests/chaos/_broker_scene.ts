@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { BabelQueue, type BabelQueueOptions } from "@bq/core";
 import { eventually, type Runtime } from "../harness.ts";
 import { transportOf, URN, type WorkerPlan } from "./_plan.ts";
-import { WorkerProcess } from "./_worker.ts";
+import { type Ended, WorkerProcess } from "./_worker.ts";
 
 /** What became of the messages. */
 export interface Outcome {
@@ -30,6 +30,16 @@ export abstract class BrokerScene {
   abstract size(): Promise<number>;
   /** The bodies on the dead-letter queue. */
   abstract deadRecords(): Promise<readonly string[]>;
+
+  /** What a worker wrote on standard error beyond what its client always writes. */
+  protected complaints(stderr: string): string {
+    return stderr;
+  }
+
+  /** Fails unless a worker ended by itself, without a complaint. */
+  assertInOrder({ code, stderr }: Ended): void {
+    assert.deepEqual({ code, stderr: this.complaints(stderr) }, { code: 0, stderr: "" });
+  }
 
   /** What every worker is told. */
   protected get plan(): WorkerPlan {

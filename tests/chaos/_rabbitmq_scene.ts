@@ -3,6 +3,7 @@
 import type { RunningRabbitmq } from "../brokers/mod.ts";
 import { Admin } from "../rabbitmq/admin.ts";
 import { BrokerScene, playScene } from "./_broker_scene.ts";
+import type { Stage } from "./_stage.ts";
 
 /** Where a scene takes place. */
 export interface RabbitmqSceneOptions {
@@ -76,6 +77,19 @@ export class RabbitmqScene extends BrokerScene {
       await admin.close();
     }
   }
+}
+
+/** One RabbitMQ as a stage. */
+export function rabbitmqStage(
+  ignore: boolean,
+  broker: () => RunningRabbitmq,
+): Stage<RabbitmqScene> {
+  return {
+    name: "rabbitmq",
+    ignore,
+    broker,
+    play: (act, staging) => playOnRabbitmq({ broker: broker(), ...staging }, act),
+  };
 }
 
 /** Plays one scene and clears it away. */

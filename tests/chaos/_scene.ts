@@ -1,8 +1,9 @@
 /** One queue on one Redis, with workers that come and go. */
 
-import { RespClient } from "../brokers/mod.ts";
+import { RespClient, type RunningBroker } from "../brokers/mod.ts";
 import { BrokerScene, playScene } from "./_broker_scene.ts";
 import type { WorkerPlan } from "./_plan.ts";
+import type { Stage } from "./_stage.ts";
 
 /** How messages lie in Redis. */
 export type Layout = "legacy" | "zset";
@@ -92,6 +93,21 @@ export class Scene extends BrokerScene {
 /** Plays one scene and clears it away. */
 export function play(options: SceneOptions, act: (scene: Scene) => Promise<void>): Promise<void> {
   return playScene(new Scene(options), act);
+}
+
+/** One layout on one Redis as a stage. */
+export function redisStage(
+  ignore: boolean,
+  layout: Layout,
+  broker: () => RunningBroker,
+): Stage<Scene> {
+  return {
+    name: layout,
+    ignore,
+    broker,
+    play: (act, { longLeases = false, ...staging } = {}) =>
+      play({ layout, port: broker().port, retryAfter: longLeases ? 600 : 2, ...staging }, act),
+  };
 }
 
 /** Whether a node answers for a key itself. */

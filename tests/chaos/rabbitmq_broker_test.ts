@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { absentRabbitmq, brokerOfFile, startRabbitmq } from "../brokers/mod.ts";
 import { eventually, test } from "../harness.ts";
 import { URN } from "./_plan.ts";
-import { playOnRabbitmq, type RabbitmqScene } from "./_rabbitmq_scene.ts";
+import { playOnRabbitmq, type RabbitmqScene, rabbitmqStage } from "./_rabbitmq_scene.ts";
+import { frozenCloseTest } from "./_socket_suite.ts";
 
 const ignore = await absentRabbitmq({ own: true });
 const broker = brokerOfFile(ignore, () => startRabbitmq({ own: true }));
@@ -114,24 +115,4 @@ test(
   { ignore, timeoutMs: TIMEOUT_MS },
 );
 
-test(
-  "rabbitmq: close() ends by its deadline when the broker is frozen",
-  () =>
-    playOnRabbitmq({ broker: broker() }, async (scene) => {
-      const app = scene.app({ shutdownTimeoutMs: 3_000 });
-      app.handle(URN, () => {});
-      const run = app.run();
-      await app.publish(URN, { n: 1 });
-      await eventually(async () => await scene.size() === 0);
-      await broker().pause();
-      try {
-        const closed = app.close().then(() => true);
-        const patience = { timeoutMs: 60_000 };
-        assert.equal(await eventually(() => Promise.race([closed, false]), patience), true);
-        await run;
-      } finally {
-        await broker().resume();
-      }
-    }),
-  { ignore, timeoutMs: TIMEOUT_MS },
-);
+frozenCloseTest(rabbitmqStage(ignore, broker), "broker");

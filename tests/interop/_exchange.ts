@@ -1,10 +1,9 @@
 /** Publish, handle, fail, release, dead-letter, delay: each side with the other's messages. */
 
 import assert from "node:assert/strict";
+import { DATA, TRACE, URN } from "./_messages.ts";
 import type { Exchange, InteropTest } from "./suite.ts";
-import { DATA, URN } from "./_world.ts";
 
-const TRACE = "4f9d0c1e-0000-4000-8000-00000000beef";
 const OTHER = "urn:babel:shop:unknown";
 /** A delay of this many whole seconds is over no sooner than this. */
 const DELAY_S = 2;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { Exchange, InteropTest } from "./suite.ts";
 import type { Held } from "./_world.ts";
-import { DATA, URN } from "./_world.ts";
+import { DATA, URN } from "./_messages.ts";
 
 const RETRY_AFTER = 2;
 

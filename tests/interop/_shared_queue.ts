@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { eventually } from "../harness.ts";
 import type { InteropTest } from "./suite.ts";
-import { URN } from "./_world.ts";
+import { URN } from "./_messages.ts";
 
 const MESSAGES = 10_000;
 const SLICE = 500;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { InteropTest } from "./suite.ts";
-import { DATA, URN } from "./_world.ts";
+import { DATA, URN } from "./_messages.ts";
 
 /** Reservations end after this many seconds. */
 const RETRY_AFTER = 2;

@@ -5,38 +5,22 @@ import {
   BabelQueue,
   type BabelQueueOptions,
   type Delivery,
-  type JsonObject,
-  systemClock,
   type Transport,
   type Verdict,
 } from "@bq/core";
 import { legacyKeys, redis, zsetKeys } from "@bq/redis";
 import { LEGACY_WORK } from "../../transports/redis/_lua_legacy.ts";
 import { ZSET_WORK } from "../../transports/redis/_lua_zset.ts";
+import { context } from "../_context.ts";
 import { RespClient } from "../brokers/mod.ts";
 import { eventually } from "../harness.ts";
+import { type Handled, URN } from "./_messages.ts";
 
 /** How messages lie in Redis. */
 export type Layout = "legacy" | "zset";
 
-/** The URN that has a handler on both sides. */
-export const URN = "urn:babel:shop:paid";
-
-/** Data that every side has to carry unchanged: text beyond ASCII, a fraction, a null. */
-export const DATA: JsonObject = {
-  n: 7,
-  text: "caf\u00e9 \u2615 </a>&\u2028",
-  half: 0.5,
-  list: [1, 2],
-  none: null,
-};
-
-/** What our handler got. */
-export interface Handled {
-  readonly id: string;
-  readonly data: unknown;
-  readonly attempt: number;
-  readonly traceId: string;
+/** What our handler got, and when. */
+export interface HandledAt extends Handled {
   readonly headers: Readonly<Record<string, string>>;
   /** When, in Unix milliseconds. */
   readonly at: number;
@@ -44,7 +28,7 @@ export interface Handled {
 
 /** What our worker did. */
 export interface Worked {
-  readonly handled: readonly Handled[];
+  readonly handled: readonly HandledAt[];
   readonly failed: number;
 }
 
@@ -95,7 +79,7 @@ export class Ours {
   /** Handles `count` deliveries. */
   async work(queue: string, options: WorkOptions = {}): Promise<Worked> {
     const { count = 1, fail = 0, urns = [], ...rest } = options;
-    const handled: Handled[] = [];
+    const handled: HandledAt[] = [];
     let failed = 0;
     let taken = 0;
     await this.withApp(async (bq) => {
@@ -120,12 +104,7 @@ export class Ours {
   /** Takes one message and holds it. */
   async hold(queue: string, retryAfter: number): Promise<Held> {
     const transport = this.transport(retryAfter);
-    await transport.open({
-      clock: systemClock,
-      random: Math.random,
-      bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-      emit: () => {},
-    });
+    await transport.open(context());
     const intake = new AbortController();
     const subscription = await transport.subscribe(queue, {
       prefetch: 1,

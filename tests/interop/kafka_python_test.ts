@@ -9,15 +9,13 @@ import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { eventually, test } from "../harness.ts";
 import { type Bench, onBench } from "../kafka/bench.ts";
 import { FAST, headersOf, text } from "../kafka/lab.ts";
+import { DATA, type Handled, TRACE, URN } from "./_messages.ts";
 import type { Peer } from "./peer.ts";
 import { absentPython, startPythonOn } from "./python.ts";
 
 const ignore = await absentKafka() || await absentPython("kafka");
 const broker = brokerOfFile(ignore, () => startKafka());
 const TIERS = [400, 1_200];
-const URN = "urn:babel:shop:paid";
-const TRACE = "4f9d0c1e-0000-4000-8000-00000000beef";
-const DATA = { n: 7, text: "café ☕ </a>&\u2028", half: 0.5, list: [1, 2], none: null };
 
 /** One test's view: our bench, and a peer in the same groups. */
 function exchange(title: string, run: (bench: Bench, peer: Peer) => Promise<void>): void {
@@ -59,13 +57,6 @@ async function withOurReinjector(
     stopping.abort();
     await running;
   }
-}
-
-interface Handled {
-  readonly id: string;
-  readonly data: unknown;
-  readonly attempt: number;
-  readonly traceId: string;
 }
 
 /** We take one delivery, and fail it when asked to. */

@@ -16,6 +16,7 @@ import {
   type TopicOptions,
 } from "@bq/kafka";
 import type { TransportContext, TransportEvent } from "@bq/core/transport";
+import { context } from "../_context.ts";
 import type { RunningBroker } from "../brokers/mod.ts";
 import { eventually } from "../harness.ts";
 
@@ -170,12 +171,7 @@ async function readAll(client: KafkaClient, topic: string): Promise<IncomingReco
 
 /** What the runtime would hand a transport, with the events collected. */
 export function contextOf(events: TransportEvent[] = []): TransportContext {
-  return {
-    clock: systemClock,
-    random: () => 0.5,
-    bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-    emit: (event) => void events.push(event),
-  };
+  return context({ emit: (event) => void events.push(event) });
 }
 
 /** Headers of a record as text, in their order. */

@@ -4,10 +4,11 @@
  * @module
  */
 
-import { BabelQueue, type BabelQueueOptions, systemClock, type TransportEvent } from "@bq/core";
+import { BabelQueue, type BabelQueueOptions, type TransportEvent } from "@bq/core";
 import { type Recorder, recorder } from "@bq/core/testing";
 import { rabbitmq, type RabbitmqOptions } from "@bq/rabbitmq";
 import type { GetMessage } from "amqplib";
+import { context } from "../_context.ts";
 import type { RunningBroker } from "../brokers/mod.ts";
 import { Admin } from "./admin.ts";
 
@@ -53,12 +54,7 @@ export async function inLab(
     async open(options) {
       const made = transport(options);
       const events: TransportEvent[] = [];
-      await made.open({
-        clock: systemClock,
-        random: () => 0.5,
-        bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
-        emit: (event) => void events.push(event),
-      });
+      await made.open(context({ emit: (event) => void events.push(event) }));
       return { transport: made, events };
     },
     app(options = {}, made = transport()) {

@@ -1,45 +1,28 @@
 /** The examples that need a server. */
 
 import assert from "node:assert/strict";
+import { exampleTests, runExample } from "../_examples.ts";
 import { absentRedis, brokerOfFile, startRedis } from "../brokers/mod.ts";
-import { child, requireOrSkip, type Runtime, runtimePath, test } from "../harness.ts";
+import { runtimePath, test } from "../harness.ts";
 import { freshQueue } from "./lab.ts";
 
 const ignore = await absentRedis();
 const broker = brokerOfFile(ignore, () => startRedis());
+const url = (): string => `${broker().url}/0?laravel=1`;
 
-const START: Readonly<Record<Runtime, readonly string[]>> = {
-  deno: ["run", "--no-prompt", "--allow-net=127.0.0.1", "--allow-read", "--ignore-env"],
-  bun: ["run"],
-  node22: [],
-  node24: [],
-};
-
-async function run(runtime: Runtime, name: string, ...args: string[]): Promise<string> {
-  const ended = await child(runtime, [...START[runtime], `examples/${name}`, ...args]);
-  assert.equal(ended.timedOut, false, `it did not end by itself: ${ended.stdout}${ended.stderr}`);
-  assert.equal(ended.code, 0, ended.stdout + ended.stderr);
-  return ended.stdout;
-}
-
-for (const runtime of Object.keys(START) as Runtime[]) {
-  const absent = requireOrSkip(runtime, runtimePath(runtime) !== null, "run 'npm ci'");
-  test(`the examples for Redis work and end by themselves on ${runtime}`, async () => {
-    const queue = freshQueue();
-    const url = `${broker().url}/0?laravel=1`;
-    assert.match(await run(runtime, "redis_producer.ts", url, queue), /published 3 more/);
-    const worked = await run(runtime, "redis_worker.ts", url, queue, "5");
-    assert.match(worked, /order 1042, attempt 1/);
-    assert.match(worked, /reminded of order 1042/);
-    assert.match(worked, /stopped in order/);
-  }, { ignore: ignore || absent });
-}
+exampleTests({
+  name: "Redis",
+  files: "redis",
+  ignore,
+  url,
+  queue: freshQueue,
+  prints: [/order 1042, attempt 1/, /reminded of order 1042/],
+});
 
 test("the example with threads works and ends by itself on bun", async () => {
-  const queue = freshQueue();
-  const url = `${broker().url}/0?laravel=1`;
-  await run("bun", "redis_producer.ts", url, queue);
-  const worked = await run("bun", "redis_bun_threads.ts", url, queue, "2", "4");
+  const place = [url(), freshQueue()];
+  await runExample("bun", "redis_producer.ts", place);
+  const worked = await runExample("bun", "redis_bun_threads.ts", [...place, "2", "4"]);
   assert.match(worked, /order 1042/);
   assert.match(worked, /stopped in order/);
 }, { ignore: ignore || runtimePath("bun") === null });

@@ -1,4 +1,4 @@
-/** What both workers have in common: the load, and how it is timed. */
+/** What all workers have in common: the load, and how it is timed. */
 
 /** What one measurement is about. */
 export interface Load {
@@ -10,6 +10,9 @@ export interface Load {
   /** Bytes of data beyond the smallest. */
   readonly pad: number;
 }
+
+/** The URN of every message. */
+export const URN = "urn:babel:bench:order";
 
 /** One way of working; gives messages a second, filling the queue not included. */
 export type Peer = (load: Load) => Promise<number>;
@@ -78,6 +81,11 @@ export async function pickUp(
     await sent;
   }
   return median(took);
+}
+
+/** Messages a second. */
+export function perSecond(count: number, tookMs: number): number {
+  return count / tookMs * 1_000;
 }
 
 /** The middle one. */

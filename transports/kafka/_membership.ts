@@ -9,6 +9,8 @@ import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } f
 
 /** How often a commit that failed is tried again, in milliseconds. */
 const AGAIN_MS = 100;
+/** How long one that came after the group had moved on waits to be a member again, at a time, in milliseconds. */
+const JOIN_MS = 1_000;
 /** How long it is tried, in milliseconds. */
 const PATIENCE_MS = 15_000;
 /** How long leaving waits for a start that is under way, in milliseconds. */
@@ -181,23 +183,28 @@ export class Membership {
       ...held.partition,
       offset,
     }));
+    // It may be joined anew before the refusal is heard.
+    const { joined } = this.intake;
     try {
       if (this.#consumer === undefined) throw this.#failure ?? new Error("there is no consumer");
       await this.#consumer.commit(offsets);
       for (const { committed } of ours) committed.resolve("settled");
     } catch (error) {
-      await this.#again(ours, error);
+      await this.#again(ours, error, joined);
     }
   }
 
   /** The group may have moved on: then whoever it is joined as next decides whose the partition is. */
-  async #again(waiting: readonly Waiting[], error: unknown): Promise<void> {
+  async #again(
+    waiting: readonly Waiting[],
+    error: unknown,
+    joined: Promise<void>,
+  ): Promise<void> {
     const { clock } = this.#setup;
     const signal = this.#ended.signal;
     if (isMovedOn(error) && !signal.aborted) {
-      const { joined } = this.intake;
       const join = (over: AbortSignal) => unlessAborted(joined, over, () => {});
-      await within(PATIENCE_MS, clock, signal, join);
+      await within(JOIN_MS, clock, signal, join);
     } else {
       await clock.sleep(AGAIN_MS, signal);
     }

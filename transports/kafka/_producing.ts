@@ -68,8 +68,11 @@ export class Producing {
       for (const waiting of all) this.#callOff(waiting);
     };
     signal.addEventListener("abort", callOff, { once: true });
-    const settled = (): void => signal.removeEventListener("abort", callOff);
-    void Promise.allSettled(promises).then(settled);
+    let open = promises.length;
+    const settled = (): void => {
+      if (--open === 0) signal.removeEventListener("abort", callOff);
+    };
+    for (const promise of promises) promise.then(settled, settled);
     return promises;
   }
 

@@ -17,6 +17,8 @@ export interface KafkajsMessage {
   readonly timestamp: string;
   /** Names and values. */
   readonly headers: Record<string, Buffer | string | (Buffer | string)[]>;
+  /** Its partition, once it was picked. */
+  partition?: number;
 }
 
 /** A record as the client gives it. */

@@ -168,20 +168,17 @@ class Kafkajs implements KafkaClient {
     // What was under way may come back, and would connect anew.
     if (this.#closed) throw closedError("write to Kafka", "the client is closed");
     if (this.#writer !== undefined) return this.#writer;
-    const partitions = new WeakMap<object, number>();
     const producer = this.#kafka.producer({
       idempotent: this.#idempotent,
       allowAutoTopicCreation: false,
       retry: { retries: 5 },
-      createPartitioner: () => (place: Place) => {
-        // The same record goes to the same partition when it is sent again.
-        const known = partitions.get(place.message);
-        if (known !== undefined) return known;
-        const { topic, message: { key }, partitionMetadata } = place;
-        const picked = this.#partitioner.pick(topic, key, partitionMetadata.length);
-        partitions.set(place.message, picked);
-        return picked;
-      },
+      // The same record goes to the same partition when it is sent again.
+      createPartitioner: () => ({ topic, message, partitionMetadata }: Place) =>
+        message.partition ??= this.#partitioner.pick(
+          topic,
+          message.key,
+          partitionMetadata.length,
+        ),
     });
     const connected = producer.connect();
     const writer = { producer, connected, sending: 0, retired: false };

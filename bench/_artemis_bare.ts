@@ -1,9 +1,11 @@
 /** The client alone, without this library: what there is to reach. */
 
-import { EnvelopeCodec } from "@bq/core";
 import type rhea from "rhea";
 import { connect, disconnect, Peer } from "../tests/artemis/peer.ts";
+import { bareData, bareMessage } from "./_bare_message.ts";
 import { countdown, dataOf, perSecond, URN } from "./_load.ts";
+
+const DATA: object = dataOf(0);
 
 /** One way of working on a queue of its own; gives messages a second. */
 export type Way = (port: number, count: number) => Promise<number>;
@@ -35,14 +37,14 @@ async function connected<T>(
   }
 }
 
-/** The same body and the same slots as ours. */
-function message(queue: string): object {
-  const envelope = EnvelopeCodec.make(URN, dataOf(0), { queue });
+/** A message of its own, with the same body and the same slots as ours. */
+function message(): object {
+  const { traceId, createdAtMs, text } = bareMessage(URN, DATA);
   return {
     durable: true,
     subject: URN,
-    correlation_id: envelope.trace_id,
-    creation_time: envelope.meta.created_at,
+    correlation_id: traceId,
+    creation_time: createdAtMs,
     message_annotations: { "x-opt-jms-type": URN },
     application_properties: {
       bq_schema_version: "1",
@@ -50,7 +52,7 @@ function message(queue: string): object {
       bq_attempts: "0",
       bq_app_id: "babelqueue",
     },
-    body: EnvelopeCodec.encode(envelope),
+    body: text,
   };
 }
 
@@ -62,18 +64,12 @@ async function senderTo(connection: rhea.Connection, queue: string): Promise<rhe
 }
 
 /** Sends with so many unconfirmed at a time. */
-async function send(
-  sender: rhea.Sender,
-  queue: string,
-  count: number,
-  window: number,
-): Promise<void> {
-  const sample = message(queue);
+async function send(sender: rhea.Sender, count: number, window: number): Promise<void> {
   const { done, tick } = countdown(count);
   let [sent, open] = [0, 0];
   const fill = (): void => {
     while (sent < count && open < window && sender.sendable()) {
-      sender.send(sample as never);
+      sender.send(message() as never);
       sent++;
       open++;
     }
@@ -95,17 +91,17 @@ export function barePublish(window: number): Way {
       connected(port, async (connection) => {
         const sender = await senderTo(connection, queue);
         const startedMs = performance.now();
-        await send(sender, queue, count, window);
+        await send(sender, count, window);
         return perSecond(count, performance.now() - startedMs);
       }));
 }
 
-/** Receives with a window of credit, each message accepted. */
+/** Receives with a window of credit, each message read and accepted. */
 export function bareReceive(window: number): Way {
   return (port, count) =>
     onQueue(port, (queue) =>
       connected(port, async (connection) => {
-        await send(await senderTo(connection, queue), queue, count, 500);
+        await send(await senderTo(connection, queue), count, 500);
         const { done, tick } = countdown(count);
         const startedMs = performance.now();
         const receiver = connection.open_receiver({
@@ -113,7 +109,8 @@ export function bareReceive(window: number): Way {
           credit_window: window,
           autoaccept: false,
         });
-        receiver.on("message", ({ delivery }: rhea.EventContext) => {
+        receiver.on("message", ({ delivery, message }: rhea.EventContext) => {
+          bareData(message?.body);
           delivery?.accept();
           tick();
         });

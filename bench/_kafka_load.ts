@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import kafkajs from "kafkajs";
 import { BabelQueue } from "@bq/core";
+import { bareData, bareMessage } from "./_bare_message.ts";
 import { createTopics, kafka, kafkajsClient, type KafkajsLike } from "@bq/kafka";
 
 /** What is produced or consumed. */
@@ -90,47 +91,52 @@ async function ours(
 }
 
 /** A message as our publisher would make it, without one. */
-function messageOf(pad: string, key: string): { key: string; value: Buffer; headers: object } {
-  const id = crypto.randomUUID();
-  const trace = crypto.randomUUID();
-  const body = JSON.stringify({
-    job: URN,
-    trace_id: trace,
-    data: { pad },
-    meta: { id, queue: "bench", lang: "node", schema_version: 1, created_at: Date.now() },
-    attempts: 0,
-  });
+function messageOf(pad: string, key: string): kafkajs.Message {
+  const { id, traceId, createdAtMs, text } = bareMessage(URN, { pad });
   const headers = {
     "bq-job": URN,
-    "bq-trace-id": trace,
+    "bq-trace-id": traceId,
     "bq-message-id": id,
     "bq-schema-version": "1",
     "bq-source-lang": "node",
     "bq-attempts": "0",
   };
-  return { key, value: Buffer.from(body), headers };
+  return { key, value: Buffer.from(text), timestamp: `${createdAtMs}`, headers };
+}
+
+/** kafkajs alone, with as many calls of one message at a time as there are messages at hand. */
+export function produceEachBare(on: KafkaLoad): Promise<number> {
+  const each = (send: Send): Promise<unknown> =>
+    Promise.all(Array.from({ length: on.batch }, (_, n) => send(n, n + 1)));
+  return filled(on, each).then(({ rate }) => rate);
 }
 
 /** kafkajs alone, with as many messages in a call as are at hand. */
-export async function produceBare(on: KafkaLoad): Promise<number> {
-  return (await filled(on)).rate;
+export function produceBare(on: KafkaLoad): Promise<number> {
+  return filled(on).then(({ rate }) => rate);
 }
 
+/** Sends a part of the messages at hand in one call. */
+type Send = (from: number, to: number) => Promise<unknown>;
+
 /** A topic that kafkajs has filled, and how fast it did after a first message. */
-async function filled(on: KafkaLoad): Promise<{ topic: string; rate: number }> {
+async function filled(
+  on: KafkaLoad,
+  round: (send: Send) => Promise<unknown> = (send) => send(0, on.batch),
+): Promise<{ topic: string; rate: number }> {
   const topic = await freshTopic(on);
   const producer = clientOf(on).producer({ idempotent: true });
   await producer.connect();
   const pad = "x".repeat(on.pad);
-  const send = (length: number): Promise<unknown> =>
+  const send: Send = (from, to) =>
     producer.send({
       topic,
       acks: -1,
-      messages: Array.from({ length }, (_, n) => messageOf(pad, `${n}`) as kafkajs.Message),
+      messages: Array.from({ length: to - from }, (_, n) => messageOf(pad, `${from + n}`)),
     });
-  await send(1);
+  await send(0, 1);
   const rate = await rateOf(on.count, async () => {
-    for (let sent = 0; sent < on.count; sent += on.batch) await send(on.batch);
+    for (let sent = 0; sent < on.count; sent += on.batch) await round(send);
   });
   await producer.disconnect();
   return { topic, rate };
@@ -168,8 +174,7 @@ export async function consumeBare(on: KafkaLoad): Promise<number> {
     partitionsConsumedConcurrently: on.partitions,
     async eachMessage({ topic, partition, message }) {
       if (handled === 0) startMs = performance.now();
-      const { data } = JSON.parse(message.value!.toString());
-      if (typeof data.pad !== "string") throw new Error("a message without data");
+      bareData(message.value!.toString());
       const offset = `${BigInt(message.offset) + 1n}`;
       await consumer.commitOffsets([{ topic, partition, offset }]);
       if (++handled === on.count) done.resolve();

@@ -3,8 +3,10 @@
 import amqp from "amqplib";
 import type { ConfirmChannel } from "amqplib";
 import { Buffer } from "node:buffer";
-import { EnvelopeCodec } from "@bq/core";
+import { bareData, bareMessage } from "./_bare_message.ts";
 import { countdown, dataOf, perSecond, URN } from "./_load.ts";
+
+const DATA: object = dataOf(0);
 
 /** One way of working on a queue of its own; gives messages a second. */
 export type Way = (url: string, count: number) => Promise<number>;
@@ -25,14 +27,13 @@ async function withQueue<T>(
   }
 }
 
-/** The same body and the same properties as ours. */
-function message(queue: string): { readonly body: Buffer; readonly properties: object } {
-  const envelope = EnvelopeCodec.make(URN, dataOf(0), { queue });
-  const body = Buffer.from(EnvelopeCodec.encode(envelope));
+/** A message of its own, with the same body and the same properties as ours. */
+function message(): { readonly body: Buffer; readonly properties: object } {
+  const { id, traceId, text } = bareMessage(URN, DATA);
   const properties = {
     type: URN,
-    correlationId: envelope.trace_id,
-    messageId: envelope.meta.id,
+    correlationId: traceId,
+    messageId: id,
     appId: "babelqueue",
     contentType: "application/json",
     contentEncoding: "utf-8",
@@ -40,19 +41,19 @@ function message(queue: string): { readonly body: Buffer; readonly properties: o
     mandatory: true,
     headers: { "x-attempts": 0, "x-schema-version": 1, "x-source-lang": "node" },
   };
-  return { body, properties };
+  return { body: Buffer.from(text), properties };
 }
 
 /** Publishes with so many unconfirmed at a time. */
 export function barePublish(window: number): Way {
   return (url, count) =>
     withQueue(url, async (channel, queue) => {
-      const { body, properties } = message(queue);
       const { done, tick } = countdown(count);
       let sent = 0;
       const next = (): void => {
         if (sent === count) return;
         sent++;
+        const { body, properties } = message();
         channel.publish("", queue, body, properties, () => {
           tick();
           next();
@@ -66,14 +67,16 @@ export function barePublish(window: number): Way {
 }
 
 async function fill(channel: ConfirmChannel, queue: string, count: number): Promise<void> {
-  const { body, properties } = message(queue);
   for (let left = count; left > 0; left -= 1_000) {
-    for (let n = Math.min(left, 1_000); n > 0; n--) channel.publish("", queue, body, properties);
+    for (let n = Math.min(left, 1_000); n > 0; n--) {
+      const { body, properties } = message();
+      channel.publish("", queue, body, properties);
+    }
     await channel.waitForConfirms();
   }
 }
 
-/** `basic.get`, then an acknowledgement, one message after the other. */
+/** `basic.get`, reading, then an acknowledgement, one message after the other. */
 export const bareGet: Way = (url, count) =>
   withQueue(url, async (channel, queue) => {
     await fill(channel, queue, count);
@@ -81,13 +84,14 @@ export const bareGet: Way = (url, count) =>
     for (let left = count; left > 0;) {
       const message = await channel.get(queue);
       if (message === false) continue;
+      bareData(message.content.toString());
       channel.ack(message);
       left--;
     }
     return perSecond(count, performance.now() - startedMs);
   });
 
-/** `basic.consume` with a window, each message acknowledged. */
+/** `basic.consume` with a window, each message read and acknowledged. */
 export function bareConsume(prefetch: number): Way {
   return (url, count) =>
     withQueue(url, async (channel, queue) => {
@@ -97,6 +101,7 @@ export function bareConsume(prefetch: number): Way {
       const startedMs = performance.now();
       await channel.consume(queue, (message) => {
         if (message === null) return;
+        bareData(message.content.toString());
         channel.ack(message);
         tick();
       });

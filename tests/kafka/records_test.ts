@@ -66,7 +66,7 @@ test("a body that cannot be read has no slots at all", () => {
   assert.deepEqual([headers, timestampMs], [[], 7]);
 });
 
-test("an offset beyond 2^53 is committed exactly", async () => {
+test("V718 an offset beyond 2^53 is committed exactly", async () => {
   const commits: string[] = [];
   const kafkajs = fakeKafkajs(commits);
   const transport = kafka({ client: kafkajs });

@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  "a record that cannot be written stays, holds up what is behind it, and goes when it can",
+  "V710 a record that cannot be written stays, holds up what is behind it, and goes when it can",
   () =>
     onBench(broker(), { retryTiersMs: TIERS }, async (bench) => {
       const queue = await bench.queue(1);
@@ -229,7 +229,7 @@ test(
   { ignore },
 );
 
-test("a wait that is longer than the session keeps its place in the group", () =>
+test("V711 a wait that is longer than the session keeps its place in the group", () =>
   onBench(
     broker(),
     { retryTiersMs: [4_000], sessionTimeoutMs: 1_200, heartbeatIntervalMs: 200, reinject: true },

@@ -4,8 +4,8 @@ import { absent, RUNTIMES, start } from "./_start.ts";
 
 /** The program handles 40 MB of messages between its two measurements; a twentieth of them shows. */
 const ALLOWED_BYTES = 2_000_000;
-/** It makes and closes 200 Apps between them; what one in ten leaves behind shows. */
-const ALLOWED_OBJECTS = 20;
+/** It makes and closes 200 Apps between them; what one in five leaves behind shows. */
+const ALLOWED_OBJECTS = 40;
 
 for (const runtime of RUNTIMES) {
   test(`memory and open handles return to where they were on ${runtime}`, async () => {

@@ -137,7 +137,12 @@ function bufferOf(value: string | Uint8Array | null): Buffer | null {
   return value === null ? null : Buffer.from(value as Uint8Array);
 }
 
-async function readAll(client: KafkaClient, topic: string): Promise<IncomingRecord[]> {
+/** A broker that has just come up needs a moment until it knows its groups. */
+function readAll(client: KafkaClient, topic: string): Promise<IncomingRecord[]> {
+  return eventually(() => readOnce(client, topic), { timeoutMs: 60_000 });
+}
+
+async function readOnce(client: KafkaClient, topic: string): Promise<IncomingRecord[]> {
   const ranges = await client.ranges(topic);
   const ends = new Map(
     ranges.filter(({ low, high }) => low < high).map((one) => [one.partition, one.high] as const),
@@ -163,9 +168,14 @@ async function readAll(client: KafkaClient, topic: string): Promise<IncomingReco
       },
     },
   });
-  await consumer.start();
-  await done.promise;
-  await consumer.stop();
+  // A start that fails may be told to both.
+  done.promise.catch(() => {});
+  try {
+    await consumer.start();
+    await done.promise;
+  } finally {
+    await consumer.stop();
+  }
   return found.sort((a, b) => a.partition - b.partition || Number(a.offset - b.offset));
 }
 

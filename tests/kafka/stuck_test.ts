@@ -1,6 +1,7 @@
 /** Writes that a settle needs and that fail: the worker goes on when they can be done. */
 
 import assert from "node:assert/strict";
+import { systemClock } from "@bq/core";
 import { outcomeOf } from "../../transports/kafka/_outcome.ts";
 import { B0, U } from "../contract/_vectors.ts";
 import { type ConsumerSetup, kafka, type KafkaClient, RetryReinjector } from "@bq/kafka";
@@ -138,6 +139,8 @@ test("a re-injector whose broker is away ends when it is told to", async () => {
   await eventually(() => warned > 0);
   stopping.abort();
   await running;
+  // An attempt to connect that was under way has a second; the client's timer for it outlives its end.
+  await systemClock.sleep(2_500);
 });
 
 test("a worker that is to stop does not wait for a join that does not end", async () => {

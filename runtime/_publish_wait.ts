@@ -15,10 +15,8 @@ export class PublishWait {
   readonly #timeoutMs: number;
   readonly #signal: AbortSignal | undefined;
   readonly #calledOff: AbortController = new AbortController();
-  /** What ends each sending under way; an abort signal for this alone would cost more than a publish. */
-  readonly #giveUps: (() => void)[] = [];
+  readonly #givenUp: AbortController = new AbortController();
   readonly #pending: Deadline[] = [];
-  #givenUp = false;
   #closed = false;
 
   constructor(deadlines: Deadlines, timeoutMs: number, signal: AbortSignal | undefined) {
@@ -28,7 +26,7 @@ export class PublishWait {
     const answerMs = Math.min(LONGEST_ANSWER_MS, timeoutMs * ANSWER_SHARE);
     this.#pending.push(
       deadlines.add(timeoutMs - answerMs, () => this.#calledOff.abort()),
-      deadlines.add(timeoutMs, this.#giveUp),
+      deadlines.add(timeoutMs, () => this.#givenUp.abort()),
     );
     signal?.addEventListener("abort", this.#cancel, { once: true });
     if (signal?.aborted) this.#cancel();
@@ -46,13 +44,9 @@ export class PublishWait {
 
   /** The sending, at most until nobody waits any more. */
   sending<T>(call: () => Promise<T>, queue: string): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void =>
-        reject(new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${this.#why()}`));
-      if (this.#givenUp) giveUp();
-      else this.#giveUps.push(giveUp);
-      issue(call).then(resolve, reject);
-    });
+    const unconfirmed = (): Error =>
+      new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${this.#why()}`);
+    return abortable(issue(call), this.#givenUp.signal, unconfirmed);
   }
 
   /** The error of a publish that was called off before it was sent. */
@@ -67,7 +61,7 @@ export class PublishWait {
   close(): void {
     this.#closed = true;
     this.#calledOff.abort();
-    this.#giveUp();
+    this.#givenUp.abort();
   }
 
   /** Takes the deadlines and the listener back. */
@@ -82,14 +76,9 @@ export class PublishWait {
     return `no confirmation within ${this.#timeoutMs} ms`;
   }
 
-  #giveUp = (): void => {
-    this.#givenUp = true;
-    for (const giveUp of this.#giveUps) giveUp();
-  };
-
   /** Once cancelled, the transport has a second at most to say what became of it. */
   #cancel = (): void => {
     this.#calledOff.abort();
-    this.#pending.push(this.#deadlines.add(LONGEST_ANSWER_MS, this.#giveUp));
+    this.#pending.push(this.#deadlines.add(LONGEST_ANSWER_MS, () => this.#givenUp.abort()));
   };
 }

@@ -33,6 +33,7 @@ import {
   type SendOptions,
 } from "./publish_options.ts";
 import type { Outgoing, PublishOutcome, Transport } from "./transport.ts";
+import { longestDelayMs } from "./transport_rules.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
@@ -219,12 +220,7 @@ export class Publisher {
   }
 
   #refuseDelay(queue: string, delayMs: number): void {
-    const { publishDelay } = this.#transport.capabilities;
-    const limit = publishDelay.kind === "none"
-      ? 0
-      : publishDelay.kind === "native"
-      ? publishDelay.maxMs ?? Infinity
-      : publishDelay.tiersMs.at(-1) ?? 0;
+    const limit = longestDelayMs(this.#transport.capabilities.publishDelay);
     if (delayMs <= limit) return;
     throw new BabelQueueError(
       "unsupported",

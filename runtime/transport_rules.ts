@@ -75,7 +75,7 @@ export function refuseDelays(
   delay: PublishDelay,
   why: (delayMs: number) => string,
 ): void {
-  const longestMs = longestOf(delay);
+  const longestMs = longestDelayMs(delay);
   const delayMs = messages.find(({ delayMs = 0 }) => delayMs > longestMs)?.delayMs;
   if (delayMs === undefined) return;
   const reason = longestMs === 0
@@ -84,7 +84,12 @@ export function refuseDelays(
   throw new BabelQueueError("unsupported", `Cannot publish to '${queue}': ${reason}`);
 }
 
-function longestOf(delay: PublishDelay): number {
+/**
+ * The longest delay of a publish, in milliseconds; 0 when there can be none.
+ *
+ * @param delay How a publish can be delayed.
+ */
+export function longestDelayMs(delay: PublishDelay): number {
   switch (delay.kind) {
     case "none":
       return 0;

@@ -91,5 +91,8 @@ function open({ host, port, ssl, onConnect }: SocketOptions): Socket {
     ? connectTls({ host, port, ...name, ...ssl }, onConnect)
     : connectPlain({ host, port }, onConnect);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  // While a broker came up again, Deno's socket was seen to gather more than ten listeners for its
+  // connection, which end with it; the warning of a leak on standard error would mislead.
+  socket.setMaxListeners(0);
   return socket;
 }

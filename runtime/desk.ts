@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { BabelQueueError, HandlerTimeoutError, type SettleWriteError } from "../core/errors.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
+import { Attached } from "./_attached.ts";
 import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import { Held, type SettleCause } from "./_held.ts";
@@ -54,7 +55,7 @@ export class Desk {
   readonly #ready: Held[] = [];
   readonly #holding: Set<Held> = new Set();
   /** Every delivery that ever came, so that one handed out twice is told from a new one. */
-  readonly #admitted: WeakSet<Delivery> = new WeakSet();
+  readonly #admitted: Attached<Delivery, true> = new Attached();
   readonly #lostEarly: WeakMap<Delivery, Error> = new WeakMap();
   #working = 0;
   #settling = 0;
@@ -95,11 +96,11 @@ export class Desk {
 
   /** Takes a delivery in; after the end of intake it goes straight back. */
   admit(held: Held): void {
-    if (this.#admitted.has(held.delivery)) {
+    if (this.#admitted.get(held.delivery)) {
       held.lease?.stop();
       return this.#report.handedOutTwice(held);
     }
-    this.#admitted.add(held.delivery);
+    this.#admitted.set(held.delivery, true);
     this.#inHand.set(held.delivery, held);
     const lost = this.#lostEarly.get(held.delivery);
     if (lost) this.leaseLost(held, lost);
@@ -110,8 +111,8 @@ export class Desk {
   /** Gives back what a receive that hung beyond the end brings, as far as it can still be settled. */
   giveBackLate(delivery: Delivery, subscription: Subscription): void {
     const { clock } = this.#env;
-    if (this.#admitted.has(delivery)) return;
-    this.#admitted.add(delivery);
+    if (this.#admitted.get(delivery)) return;
+    this.#admitted.set(delivery, true);
     const held = new Held(delivery, subscription);
     const lost = this.#lostEarly.get(delivery);
     if (lost || (delivery.leaseUntilMs ?? Infinity) <= clock.now()) {

@@ -31,6 +31,7 @@ export { decide, type DecideOptions, type Decision, type Outcome, type Subject }
 export { type Projection, projectionOf } from "../core/projection.ts";
 export { asError, messageOf } from "../core/thrown.ts";
 export { outgoingHeaders } from "./outgoing.ts";
+export { Attached } from "./_attached.ts";
 export { settledWithin } from "./_waits.ts";
 export {
   assertQueueName,

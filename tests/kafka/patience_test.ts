@@ -1,7 +1,7 @@
 /** What is waited for long, and then neither done twice nor forgotten, on a clock of its own. */
 
 import assert from "node:assert/strict";
-import { SettleWriteError } from "@bq/core/transport";
+import { Attached, SettleWriteError } from "@bq/core/transport";
 import { fakeClock } from "@bq/core/testing";
 import type { Producing } from "../../transports/kafka/_producing.ts";
 import { Reinjection } from "../../transports/kafka/_reinjection.ts";
@@ -61,7 +61,7 @@ test("a record whose settle took longer than the worker waits is handed out agai
     context: { clock, random: () => 0, bytes: (n) => new Uint8Array(n), emit: () => {} },
     options: { prefetch: 1, intake: new AbortController().signal, lost: () => {} },
     ends: undefined,
-    sources: new WeakMap(),
+    sources: new Attached(),
     topicOf: (queue) => queue,
     consumer: script.consumer,
     onClose: () => Promise.resolve(),

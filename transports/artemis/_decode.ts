@@ -3,6 +3,7 @@
  * cannot decode ends the connection, and leaves out of what type a value was.
  */
 
+import { Attached } from "@bq/core/transport";
 import type { AmqpContext, AmqpMap, AmqpMessage, AmqpSession } from "./_amqp.ts";
 
 /** What a client's container encodes and decodes with. */
@@ -50,8 +51,8 @@ const MESSAGE_ID = 0;
 const CORRELATION_ID = 5;
 const LARGEST_FORMAT = 0xffff_ffff;
 
-const SOURCES: WeakMap<AmqpMessage, { readonly bytes: Uint8Array; readonly codec: Codec }> =
-  new WeakMap();
+const SOURCES: Attached<AmqpMessage, { readonly bytes: Uint8Array; readonly codec: Codec }> =
+  new Attached();
 
 /**
  * Lets a session hand on its messages undecoded, as the client does with every format but 0.

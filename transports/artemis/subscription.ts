@@ -1,5 +1,6 @@
 import {
   asError,
+  type Attached,
   closedError,
   type Delivery,
   messageOf,
@@ -47,7 +48,7 @@ export interface SubscriptionSetup {
   /** Most deliveries; a snapshot's are counted. */
   readonly budget: number;
   /** What deliveries were made of, for whoever continues one. */
-  readonly natives: WeakMap<Delivery, AmqpMessage>;
+  readonly natives: Attached<Delivery, AmqpMessage>;
   /** The link to a queue. */
   sender(queue: string): Sender;
   /** Called when the subscription has ended. */

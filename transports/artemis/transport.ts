@@ -1,5 +1,6 @@
 import {
   assertQueueName,
+  Attached,
   cannotOpen,
   type Capabilities,
   type Delivery,
@@ -83,7 +84,7 @@ class OnArtemis implements ArtemisTransport {
   readonly #options: ResolvedOptions;
   readonly #senders: Map<string, Sender> = new Map();
   readonly #subscriptions: Set<ArtemisSubscription> = new Set();
-  readonly #natives: WeakMap<Delivery, AmqpMessage> = new WeakMap();
+  readonly #natives: Attached<Delivery, AmqpMessage> = new Attached();
   readonly #closing: AbortController = new AbortController();
   #context: TransportContext | undefined;
   #connector: Connector | undefined;

@@ -1,4 +1,5 @@
 import {
+  type Attached,
   closedError,
   type Delivery,
   SettleWriteError,
@@ -45,7 +46,7 @@ export interface SubscriptionSetup {
   /** Where each partition ends for a snapshot; undefined = it does not. */
   readonly ends: ReadonlyMap<number, bigint> | undefined;
   /** What the record of a delivery is, for whoever continues it. */
-  readonly sources: WeakMap<Delivery, IncomingRecord>;
+  readonly sources: Attached<Delivery, IncomingRecord>;
   /** The topic of a queue. */
   topicOf(queue: string): string;
   /** Makes a member of the group. */

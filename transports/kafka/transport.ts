@@ -1,4 +1,5 @@
 import {
+  Attached,
   cannotOpen,
   type Capabilities,
   type Delivery,
@@ -85,7 +86,7 @@ class OnKafka implements KafkaTransport {
   readonly policy: SettlementPolicy;
   readonly #options: ResolvedOptions;
   readonly #given: KafkaClient | undefined;
-  readonly #sources: WeakMap<Delivery, IncomingRecord> = new WeakMap();
+  readonly #sources: Attached<Delivery, IncomingRecord> = new Attached();
   readonly #subscriptions: Set<KafkaSubscription> = new Set();
   readonly #checked: Set<string> = new Set();
   #reinjections: Reinjections | undefined;

@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { BabelQueueError } from "@bq/core";
-import { checkTopics, createTopics, kafka, retryTopic, topicsFor, workTopicOf } from "@bq/kafka";
+import {
+  checkTopics,
+  createTopics,
+  kafka,
+  type KafkaClient,
+  retryTopic,
+  topicsFor,
+  workTopicOf,
+} from "@bq/kafka";
 import { resolveOptions } from "../../transports/kafka/options.ts";
 import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { B0 } from "../contract/_vectors.ts";
@@ -42,6 +50,27 @@ test(
     }),
   { ignore },
 );
+
+test("createTopics() waits until the broker knows of what it made", async () => {
+  const notYet = Object.assign(new Error("no leader"), { type: "LEADER_NOT_AVAILABLE" });
+  const denied = Object.assign(new Error("denied"), { type: "CLUSTER_AUTHORIZATION_FAILED" });
+  const meet = async (...answers: readonly (number | Error)[]): Promise<number> => {
+    const left = [...answers];
+    const client = {
+      createTopics: () => Promise.resolve(),
+      partitions(topics: readonly string[]) {
+        const answer = left.shift()!;
+        if (answer instanceof Error) return Promise.reject(answer);
+        return Promise.resolve(new Map(topics.slice(0, answer).map((topic) => [topic, 1])));
+      },
+    };
+    await createTopics(client as unknown as KafkaClient, ["orders"]);
+    return left.length;
+  };
+  // The first answer is what was there before; a queue has two topics.
+  assert.equal(await meet(0, 0, 1, notYet, 2, 2), 1);
+  await assert.rejects(meet(0, denied), /denied/);
+});
 
 test(
   "topics that would end a wait early or lose a record are found, and told at the start",

@@ -149,7 +149,7 @@ export interface KafkaClient {
   committed(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>>;
   /** Reads the settings of topics that exist. */
   configs(topics: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>>;
-  /** Makes topics that do not exist yet. */
+  /** Makes topics that do not exist yet; brokers may hear of them later. */
   createTopics(topics: readonly NewTopic[]): Promise<void>;
   /**
    * Disconnects; nothing is sent any more until {@linkcode connect} is called again.

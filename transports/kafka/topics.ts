@@ -5,6 +5,8 @@
  * @module
  */
 
+import { ConnectionError, systemClock } from "@bq/core/transport";
+import { isNotYet } from "./_errors.ts";
 import type { KafkaClient, NewTopic } from "./client.ts";
 import { retryTopic } from "./tiers.ts";
 
@@ -47,6 +49,10 @@ export interface TopicFinding {
 }
 
 const DAY_MS = 86_400_000;
+/** How long a broker may take to know of topics that were made, in milliseconds. */
+const PATIENCE_MS = 30_000;
+/** How often it is asked, in milliseconds. */
+const AGAIN_MS = 50;
 /** Waits on a tier come on top of the longest time that the re-injector may be down. */
 const RETENTION_DAYS = 7;
 
@@ -88,12 +94,13 @@ export function topicsFor(queue: string, options: TopicOptions = {}): NewTopic[]
 }
 
 /**
- * Makes the topics of queues as far as they are missing. What is there already is not changed;
- * {@linkcode checkTopics} says whether it will do.
+ * Makes the topics of queues as far as they are missing, and waits until the broker knows of them. What
+ * is there already is not changed; {@linkcode checkTopics} says whether it will do.
  *
  * @param client A client, for instance `kafkajsClient(new Kafka({ … }))`.
  * @param queues Names of the queues.
  * @param options Their tiers, partitions and replicas.
+ * @throws {ConnectionError} when the broker does not know of them after 30 s.
  *
  * @example Before the first start
  * ```ts ignore
@@ -110,7 +117,30 @@ export async function createTopics(
   const wanted = queues.flatMap((queue) => topicsFor(queue, options));
   const there = await client.partitions(wanted.map(({ topic }) => topic));
   const missing = wanted.filter(({ topic }) => !there.has(topic));
-  if (missing.length > 0) await client.createTopics(missing);
+  if (missing.length === 0) return;
+  await client.createTopics(missing);
+  await known(client, missing.map(({ topic }) => topic));
+}
+
+/** A controller says that topics are made before the brokers have heard of them. */
+async function known(client: KafkaClient, topics: readonly string[]): Promise<void> {
+  const untilMs = systemClock.elapsed() + PATIENCE_MS;
+  for (;;) {
+    const there = await client.partitions(topics).catch((error: unknown) => {
+      if (isNotYet(error)) return new Map<string, number>();
+      throw error;
+    });
+    const unknown = topics.filter((topic) => !there.has(topic));
+    if (unknown.length === 0) return;
+    if (systemClock.elapsed() >= untilMs) {
+      throw new ConnectionError(
+        `Cannot use the topic '${
+          unknown[0]
+        }': the broker does not know of it ${PATIENCE_MS} ms after it was made`,
+      );
+    }
+    await systemClock.sleep(AGAIN_MS);
+  }
 }
 
 /**

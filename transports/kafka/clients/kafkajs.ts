@@ -144,7 +144,8 @@ class Kafkajs implements KafkaClient {
   async createTopics(topics: readonly NewTopic[]): Promise<void> {
     const admin = await this.#administrating();
     await admin.createTopics({
-      waitForLeaders: true,
+      // The client waits for leaders, but not for a broker that has not heard of the topic.
+      waitForLeaders: false,
       topics: topics.map(({ topic, partitions, replicas, configs }) => ({
         topic,
         ...(partitions === undefined ? {} : { numPartitions: partitions }),

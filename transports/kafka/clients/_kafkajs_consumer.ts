@@ -1,3 +1,4 @@
+import { settledWithin } from "@bq/core/transport";
 import type {
   ConsumerSetup,
   IncomingRecord,
@@ -14,6 +15,7 @@ import type {
   KafkajsRecord,
 } from "./_kafkajs_like.ts";
 import { kafkajsAssigners } from "./_kafkajs_assigner.ts";
+import { hangs } from "./_kafkajs_silence.ts";
 import { keyOf, partitionOf } from "../_partition.ts";
 
 /**
@@ -21,6 +23,10 @@ import { keyOf, partitionOf } from "../_partition.ts";
  * milliseconds. A paused partition is only fetched from again after the fetch that is under way.
  */
 const GRACE_MS = 20;
+/** Longest silence of a client beyond what the group may ask of it, in milliseconds. */
+const SILENCE_MS = 10_000;
+/** How long one that could not be started is waited for, in milliseconds. */
+const LEAVING_MS = 10_000;
 
 interface JoinEvent {
   readonly memberId: string;
@@ -36,7 +42,7 @@ export class KafkajsMember implements KafkaConsumer {
   #commit: ((offsets: KafkajsOffsets) => Promise<void>) | undefined;
   readonly #committing: Set<Promise<void>> = new Set();
   #started: PromiseWithResolvers<void> | undefined;
-  #over = false;
+  readonly #ended: AbortController = new AbortController();
 
   /**
    * @param kafka What makes consumers.
@@ -63,25 +69,33 @@ export class KafkajsMember implements KafkaConsumer {
     );
   }
 
+  get #over(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
   async start(): Promise<void> {
     const started = Promise.withResolvers<void>();
     started.promise.catch(() => {});
     this.#started = started;
+    void this.#watch();
     try {
-      await this.#consumer.connect();
-      await this.#consumer.subscribe({ topics: [...this.#setup.topics], fromBeginning: true });
-      await this.#consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: 64,
-        eachBatch: (payload) => this.#batch(payload),
-      });
-      await started.promise;
+      await Promise.race([started.promise, this.#run().then(() => started.promise)]);
     } catch (error) {
-      this.#over = true;
-      await this.#consumer.disconnect().catch(() => {});
+      this.#ended.abort();
+      await settledWithin(this.#consumer.disconnect(), LEAVING_MS, this.#setup.clock);
       throw error;
     }
+  }
+
+  async #run(): Promise<void> {
+    await this.#consumer.connect();
+    await this.#consumer.subscribe({ topics: [...this.#setup.topics], fromBeginning: true });
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: 64,
+      eachBatch: (payload) => this.#batch(payload),
+    });
   }
 
   async commit(offsets: readonly PartitionOffset[]): Promise<void> {
@@ -102,7 +116,7 @@ export class KafkajsMember implements KafkaConsumer {
   }
 
   async stop(): Promise<void> {
-    this.#over = true;
+    this.#ended.abort();
     await this.#consumer.disconnect();
     void this.#disconnectAgain();
   }
@@ -111,6 +125,16 @@ export class KafkajsMember implements KafkaConsumer {
   async #disconnectAgain(): Promise<void> {
     if (this.#committing.size === 0) return;
     await Promise.allSettled([...this.#committing]);
+    await this.#consumer.disconnect().catch(() => {});
+  }
+
+  /** A client that hangs is given up; should it come back, it leaves the group. */
+  async #watch(): Promise<void> {
+    const { sessionTimeoutMs, rebalanceTimeoutMs, clock } = this.#setup;
+    const limitMs = Math.max(sessionTimeoutMs, rebalanceTimeoutMs) + SILENCE_MS;
+    const over = this.#ended.signal;
+    if (!await hangs({ consumer: this.#consumer, limitMs, clock, over })) return;
+    this.#failed(new Error(`the client has hung for ${limitMs} ms`));
     await this.#consumer.disconnect().catch(() => {});
   }
 
@@ -134,7 +158,7 @@ export class KafkajsMember implements KafkaConsumer {
 
   #failed(error: Error): void {
     if (this.#over) return;
-    this.#over = true;
+    this.#ended.abort();
     this.#started?.reject(error);
     this.#setup.events.failed(error);
     void this.#disconnectAgain();

@@ -87,7 +87,7 @@ export interface KafkajsConsumer {
   pause(topics: { topic: string; partitions: number[] }[]): void;
   /** Fetches of them again. */
   resume(topics: { topic: string; partitions: number[] }[]): void;
-  /** Listens to `consumer.group_join` and `consumer.crash`. */
+  /** Listens to an event such as `consumer.group_join`; the function that it returns ends that. */
   on(event: string, listener: (event: { payload: unknown }) => void): () => void;
 }
 

@@ -91,8 +91,8 @@ function open({ host, port, ssl, onConnect }: SocketOptions): Socket {
     ? connectTls({ host, port, ...name, ...ssl }, onConnect)
     : connectPlain({ host, port }, onConnect);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
-  // While a broker came up again, Deno's socket was seen to gather more than ten listeners for its
-  // connection, which end with it; the warning of a leak on standard error would mislead.
+  // The client disconnects from a broker that is away again and again. Each time it lets go of a socket
+  // that has ended, which then takes one more listener for a connection; no leak to be warned of.
   socket.setMaxListeners(0);
   return socket;
 }

@@ -8,7 +8,7 @@ import type {
 } from "../../transports/kafka/client.ts";
 
 /** What one commit meets; it throws for a refusal. */
-export type Answer = (events: ConsumerEvents) => void;
+export type Answer = (events: ConsumerEvents) => void | Promise<void>;
 
 /** The consumer, and what it was asked to do. */
 export interface Scripted {
@@ -41,8 +41,8 @@ export function scripted(place: TopicPartition, answers: readonly Answer[] = [])
       return {
         start: () => Promise.resolve(events.assigned("me", [place])).then(() => {}),
         commit: ([{ offset } = { offset: 0n }]) =>
-          Promise.resolve().then(() => {
-            left.shift()?.(events);
+          Promise.resolve().then(async () => {
+            await left.shift()?.(events);
             committed.push(offset);
           }),
         stop: () => Promise.resolve(),

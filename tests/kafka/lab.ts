@@ -41,6 +41,8 @@ export interface Lab {
   readonly client: KafkaClient;
   /** Makes the topics of queues. */
   topics(queues: readonly string[], options?: TopicOptions): Promise<void>;
+  /** Makes one topic. */
+  topic(topic: string, partitions: number): Promise<void>;
   /** Writes records as they are given. */
   write(topic: string, records: readonly RawRecord[]): Promise<void>;
   /** Reads everything that a topic holds. */
@@ -88,8 +90,17 @@ export function openLab(broker: Pick<RunningBroker, "port">): Lab {
     kafka,
     client,
     topics: (queues, options = {}) => createTopics(client, queues, { partitions: 3, ...options }),
+    async topic(topic, partitions) {
+      await client.createTopics([{ topic, partitions, configs: {} }]);
+      await eventually(async () => (await client.partitions([topic])).has(topic));
+    },
     async write(topic, records) {
-      const producer = kafka.producer({ allowAutoTopicCreation: false });
+      // A topic that is quite new may refuse a part of a batch, which is then sent again whole.
+      const producer = kafka.producer({
+        idempotent: true,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
+      });
       await producer.connect();
       const messages = records.map(({ value, key = null, headers = {}, partition, timestamp }) => ({
         value: bufferOf(value),

@@ -65,3 +65,13 @@ test("a commit is tried again without a word of the group, and given up in the e
   for (const _ of Array(17)) await endless.clock.advance(1_000);
   await ended;
 });
+
+test("a commit without an answer counts as one that failed", async () => {
+  const silent: Answer = () => new Promise(() => {});
+  const { membership, clock, held, committed } = await holding(silent);
+  const given = assert.rejects(membership.commit(held), /no answer to a commit within 30000 ms/);
+  for (const _ of Array(31)) await clock.advance(1_000);
+  await given;
+  assert.equal(await membership.commit(held), "settled");
+  assert.deepEqual(committed, [8n]);
+});

@@ -1,7 +1,7 @@
 /** Records as anybody may have written them: what a worker makes of bad ones, and what stays of good ones. */
 
 import assert from "node:assert/strict";
-import { BabelQueueError } from "@bq/core";
+import { BabelQueueError, systemClock } from "@bq/core";
 import { kafka, type KafkajsLike, retryTopic } from "@bq/kafka";
 import { deliveryOf } from "../../transports/kafka/_delivery.ts";
 import { publishRecord } from "../../transports/kafka/project.ts";
@@ -71,7 +71,7 @@ test("V718 an offset beyond 2^53 is committed exactly", async () => {
   const kafkajs = fakeKafkajs(commits);
   const transport = kafka({ client: kafkajs });
   await transport.open({
-    clock: { now: () => 0, elapsed: () => 0, sleep: () => new Promise((r) => setTimeout(r, 1)) },
+    clock: systemClock,
     random: () => 0,
     bytes: (length) => new Uint8Array(length),
     emit: () => {},
@@ -197,7 +197,7 @@ test(
 
 /** As much of kafkajs as one record takes; its offset is the last one that a number can hold. */
 function fakeKafkajs(commits: string[]): KafkajsLike {
-  const listeners = new Map<string, (event: { payload: unknown }) => void>();
+  const joined: ((event: { payload: unknown }) => void)[] = [];
   const none = (): Promise<void> => Promise.resolve();
   const consumer = {
     connect: none,
@@ -207,12 +207,12 @@ function fakeKafkajs(commits: string[]): KafkajsLike {
     pause: () => {},
     resume: () => {},
     on(event: string, listener: (event: { payload: unknown }) => void) {
-      listeners.set(event, listener);
+      if (event === "consumer.group_join") joined.push(listener);
       return () => {};
     },
     async run({ eachBatch }: { eachBatch(payload: unknown): Promise<void> }) {
       const payload = { memberId: "m", memberAssignment: { shop: [0] } };
-      listeners.get("consumer.group_join")?.({ payload });
+      for (const listener of joined) listener({ payload });
       const offset = "9007199254740993";
       await eachBatch({
         batch: {

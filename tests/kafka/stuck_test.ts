@@ -25,7 +25,7 @@ test(
   () =>
     onBench(broker(), {}, async (bench) => {
       const queue = fresh();
-      await bench.lab.client.createTopics([{ topic: queue, partitions: 6, configs: {} }]);
+      await bench.lab.topic(queue, 6);
       const records = Array.from({ length: 6 }, (_, partition) => ({ value: B0, partition }));
       await bench.lab.write(queue, records);
       const { bq, seen } = bench.app(queue, { maxAttempts: 1, deadLetter: true });
@@ -39,7 +39,7 @@ test(
       });
       assert.equal(seen.of("deadLettered").length, 0);
       assert.equal(seen.of("settleFailed").length, 0, "the worker heard of each before it gave up");
-      await bench.lab.client.createTopics([{ topic: `${queue}.dlq`, partitions: 1, configs: {} }]);
+      await bench.lab.topic(`${queue}.dlq`, 1);
       await seen.waitFor(() => seen.of("deadLettered").length >= 6, {
         timeoutMs: 90_000,
       });

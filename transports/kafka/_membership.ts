@@ -2,7 +2,13 @@
  * A member of a group that may end and be made anew: what it took, and commits as whoever it is then.
  */
 
-import { type Clock, closedError, settledWithin, unlessAborted, within } from "@bq/core/transport";
+import {
+  type Clock,
+  closedError,
+  settledWithin,
+  unlessAborted,
+  within,
+} from "@bq/core/transport";
 import { connectionError, isMovedOn, isNotYet } from "./_errors.ts";
 import { type Held, Intake, type IntakeEvents } from "./_intake.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } from "./client.ts";
@@ -13,6 +19,8 @@ const AGAIN_MS = 100;
 const JOIN_MS = 1_000;
 /** How long it is tried, in milliseconds. */
 const PATIENCE_MS = 15_000;
+/** How long the answer to one is waited for, in milliseconds. */
+const ANSWER_MS = 30_000;
 /** How long leaving waits for a start that is under way, in milliseconds. */
 const STARTING_MS = 1_000;
 
@@ -187,11 +195,21 @@ export class Membership {
     const { joined } = this.intake;
     try {
       if (this.#consumer === undefined) throw this.#failure ?? new Error("there is no consumer");
-      await this.#consumer.commit(offsets);
+      await this.#answered(this.#consumer.commit(offsets));
       for (const { committed } of ours) committed.resolve("settled");
     } catch (error) {
       await this.#again(ours, error, joined);
     }
+  }
+
+  /** A client may lose a request. One that is made again meanwhile changes nothing. */
+  async #answered(commit: Promise<void>): Promise<void> {
+    const late = (): never => {
+      throw new Error(`no answer to a commit within ${ANSWER_MS} ms`);
+    };
+    const { clock } = this.#setup;
+    const answer = (over: AbortSignal): Promise<void> => unlessAborted(commit, over, late);
+    await within(ANSWER_MS, clock, this.#ended.signal, answer);
   }
 
   /** The group may have moved on: then whoever it is joined as next decides whose the partition is. */

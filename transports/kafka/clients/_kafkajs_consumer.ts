@@ -15,7 +15,7 @@ import type {
   KafkajsRecord,
 } from "./_kafkajs_like.ts";
 import { kafkajsAssigners } from "./_kafkajs_assigner.ts";
-import { hangs } from "./_kafkajs_silence.ts";
+import { faultOf } from "./_kafkajs_watch.ts";
 import { keyOf, partitionOf } from "../_partition.ts";
 
 /**
@@ -23,8 +23,6 @@ import { keyOf, partitionOf } from "../_partition.ts";
  * milliseconds. A paused partition is only fetched from again after the fetch that is under way.
  */
 const GRACE_MS = 20;
-/** Longest silence of a client beyond what the group may ask of it, in milliseconds. */
-const SILENCE_MS = 10_000;
 /** How long one that could not be started is waited for, in milliseconds. */
 const LEAVING_MS = 10_000;
 
@@ -128,13 +126,12 @@ export class KafkajsMember implements KafkaConsumer {
     await this.#consumer.disconnect().catch(() => {});
   }
 
-  /** A client that hangs is given up; should it come back, it leaves the group. */
+  /** A client that is no member any more is given up; should it come back, it leaves the group. */
   async #watch(): Promise<void> {
-    const { sessionTimeoutMs, rebalanceTimeoutMs, clock } = this.#setup;
-    const limitMs = Math.max(sessionTimeoutMs, rebalanceTimeoutMs) + SILENCE_MS;
     const over = this.#ended.signal;
-    if (!await hangs({ consumer: this.#consumer, limitMs, clock, over })) return;
-    this.#failed(new Error(`the client has hung for ${limitMs} ms`));
+    const fault = await faultOf({ consumer: this.#consumer, setup: this.#setup, over });
+    if (fault === undefined) return;
+    this.#failed(new Error(fault));
     await this.#consumer.disconnect().catch(() => {});
   }
 

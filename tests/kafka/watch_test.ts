@@ -1,4 +1,4 @@
-/** What becomes of a client that hangs without a word, played by one that does as it is told. */
+/** What becomes of a client that is no member any more and does not say so, played by one that does as it is told. */
 
 import assert from "node:assert/strict";
 import { fakeClock } from "@bq/core/testing";
@@ -46,13 +46,18 @@ function bench({ connects = true } = {}) {
 test("a client that is silent for as long as the group may let it wait, and ten seconds, is given up", async () => {
   const { clock, member, say, failures, left } = bench();
   await member.start();
-  for (const sign of ["network.request", "fetch_start", "fetch", "group_join", "network.request"]) {
+  const apiName = "JoinGroup";
+  for (const sign of ["network.request", "heartbeat", "group_join", "connect"]) {
     await clock.advance(LIMIT_MS - 1);
-    say(sign, { nodeId: 1, memberId: "me", memberAssignment: {} });
+    say(sign, { apiName, memberId: "me", memberAssignment: {} });
   }
   assert.deepEqual([failures, left()], [[], 0]);
-  await clock.advance(1.1 * LIMIT_MS);
-  assert.deepEqual([failures, left()], [[`the client has hung for ${LIMIT_MS} ms`], 1]);
+  for (const _ of Array(11)) {
+    // Commits go on beside it.
+    say("network.request", { apiName: "OffsetCommit" });
+    await clock.advance(LIMIT_MS / 10);
+  }
+  assert.deepEqual([failures, left()], [[`the client hangs for ${LIMIT_MS} ms`], 1]);
 });
 
 test("a client whose fetch from one broker does not end is given up, whatever the others say", async () => {
@@ -61,6 +66,7 @@ test("a client whose fetch from one broker does not end is given up, whatever th
   const pass = async (times: number): Promise<void> => {
     for (const _ of Array(times)) {
       await clock.advance(LIMIT_MS / 10);
+      say("heartbeat");
       say("fetch_start", { nodeId: 1 });
       say("fetch", { nodeId: 1 });
     }
@@ -76,6 +82,25 @@ test("a client whose fetch from one broker does not end is given up, whatever th
   assert.equal(failures.length, 1);
 });
 
+test("a client that fetches on without a sign of life for its session is given up at once", async () => {
+  const { clock, member, say, failures } = bench();
+  await member.start();
+  const fetch = async (ms: number): Promise<void> => {
+    await clock.advance(ms);
+    say("fetch_start", { nodeId: 1 });
+    say("fetch", { nodeId: 1 });
+  };
+  for (const _ of Array(4)) {
+    await fetch(29_999);
+    say("heartbeat");
+  }
+  await fetch(30_000);
+  assert.deepEqual(failures, []);
+  await fetch(1);
+  await clock.advance(0);
+  assert.match(failures.join(), /fetches on, .* session of 30000 ms/);
+});
+
 test("a process that was asleep for longer than that does not give its client up", async () => {
   const { clock, member, say, failures } = bench();
   const { sleep } = clock;
@@ -83,7 +108,7 @@ test("a process that was asleep for longer than that does not give its client up
   Object.assign(clock, { sleep: (_: number, signal?: AbortSignal) => sleep(86_400_000, signal) });
   await member.start();
   for (const _ of Array(10)) await clock.advance(86_400_000);
-  say("network.request");
+  say("heartbeat");
   for (const _ of Array(10)) await clock.advance(86_400_000);
   assert.deepEqual(failures, []);
   await member.stop();
@@ -91,7 +116,7 @@ test("a process that was asleep for longer than that does not give its client up
 
 test("a start that hangs fails, although the client can not be left either", async () => {
   const { clock, member, left } = bench({ connects: false });
-  const started = assert.rejects(member.start(), /hung for 70000 ms/);
+  const started = assert.rejects(member.start(), /hangs for 70000 ms/);
   await clock.advance(LIMIT_MS);
   await clock.advance(LIMIT_MS);
   await started;

@@ -2,13 +2,7 @@
  * A member of a group that may end and be made anew: what it took, and commits as whoever it is then.
  */
 
-import {
-  type Clock,
-  closedError,
-  settledWithin,
-  unlessAborted,
-  within,
-} from "@bq/core/transport";
+import { type Clock, closedError, settledWithin, unlessAborted, within } from "@bq/core/transport";
 import { connectionError, isMovedOn, isNotYet } from "./_errors.ts";
 import { type Held, Intake, type IntakeEvents } from "./_intake.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } from "./client.ts";

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { connect } from "node:net";
 import { environment } from "../harness.ts";
+import { amqpAnswers } from "./_amqp.ts";
 import { ARTEMIS_USER, type ArtemisConfig, startScript, USERS_OFFSET } from "./_artemis_config.ts";
 import type { Certificates } from "./_certificates.ts";
 import { mavenJars } from "./_maven.ts";
@@ -53,18 +53,6 @@ const ARTIFACTS: readonly string[] = [
   "org.slf4j:slf4j-jdk14:2.0.17",
 ];
 const VARIABLE = "BQ_TEST_ARTEMIS_URL";
-
-/** A broker may take this long for an answer before it is asked anew, in milliseconds. */
-const ANSWER_TIMEOUT_MS = 1_000;
-
-/** Headers and frames of a client that logs in as nobody and opens a connection. */
-const HELLO = Buffer.from(
-  "414d515003010000" + // the header of SASL
-    "00000019020100000053 41c00c01a309414e4f4e594d4f5553".replace(" ", "") + // ANONYMOUS
-    "414d515000010000" + // the header of AMQP
-    "0000001202000000005310c00501a1026271", // open, as the container `bq`
-  "hex",
-);
 
 /**
  * Folder of Artemis' jars, the broker's and its JMS client's; gets them where they are missing.
@@ -137,23 +125,5 @@ function answers(port: number, pid: number): Promise<boolean> {
   const mechanism = `BQ-${pid}`;
   const enough = (heard: string): boolean =>
     heard.includes(mechanism) && (!heard.includes("ANONYMOUS") || heard.includes("product"));
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: "127.0.0.1" });
-    const timer = setTimeout(() => end(false), ANSWER_TIMEOUT_MS);
-    let heard = "";
-    const end = (answer: boolean): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.on("error", () => end(false));
-    socket.on("close", () => end(false));
-    socket.on("connect", () => {
-      socket.write(HELLO);
-    });
-    socket.on("data", (bytes: Uint8Array) => {
-      heard += Buffer.from(bytes).toString("latin1");
-      if (enough(heard)) end(true);
-    });
-  });
+  return amqpAnswers(port, enough);
 }

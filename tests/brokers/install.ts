@@ -9,8 +9,10 @@
 import process from "node:process";
 import { laravel } from "../interop/laravel.ts";
 import { python } from "../interop/python.ts";
+import { activemqJars } from "./activemq.ts";
 import { artemisJars } from "./artemis.ts";
 import { kafkaProgram } from "./_kafka_program.ts";
+import { qpidJars } from "./qpid.ts";
 import { rabbitmqScripts } from "./_rabbitmq_program.ts";
 import { redisProgram } from "./_redis_program.ts";
 
@@ -19,6 +21,8 @@ const FIND = new Map<string, () => Promise<unknown>>([
   ["valkey", () => redisProgram("valkey", true)],
   ["rabbitmq", () => rabbitmqScripts(true)],
   ["artemis", () => artemisJars(true)],
+  ["activemq", () => activemqJars(true)],
+  ["qpid", () => qpidJars(true)],
   ["kafka", () => Promise.all([kafkaProgram("4.4.0", true), kafkaProgram("3.9.2", true)])],
   ["laravel", () => laravel(true)],
   ["python", () => Promise.all([python("redis"), python("rabbitmq"), python("kafka")])],

@@ -5,6 +5,7 @@
  * @module
  */
 
+export { absentActivemq, activemqJars, type ActivemqOptions, startActivemq } from "./activemq.ts";
 export {
   absentArtemis,
   artemisJars,
@@ -23,6 +24,7 @@ export {
 } from "./kafka.ts";
 export { type Certificates, makeCertificates } from "./_certificates.ts";
 export { type CutOptions, type Proxy, startProxy } from "./proxy.ts";
+export { absentQpid, qpidJars, type QpidOptions, startQpid } from "./qpid.ts";
 export {
   absentRabbitmq,
   type RabbitmqOptions,

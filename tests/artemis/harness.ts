@@ -8,7 +8,7 @@ import { artemis, type ArtemisOptions, type ArtemisTransport } from "@bq/artemis
 import type { TransportContext } from "@bq/core/transport";
 import type { SuiteFeatures, TransportHarness } from "@bq/core/testing";
 import { context } from "../_context.ts";
-import type { RunningArtemis } from "../brokers/mod.ts";
+import type { RunningBroker } from "../brokers/mod.ts";
 import { Peer } from "./peer.ts";
 
 /** What the suite may try on Artemis. */
@@ -47,7 +47,7 @@ export async function withPeer<T>(port: number, use: (peer: Peer) => Promise<T>)
 
 /** Prepares Artemis for one test of the suite. */
 export function artemisHarness(
-  broker: RunningArtemis,
+  broker: RunningBroker,
   make: () => ArtemisTransport = () => artemis(broker.url),
 ): TransportHarness {
   const queues: string[] = [];

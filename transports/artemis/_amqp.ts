@@ -89,6 +89,8 @@ export interface Terminus {
   readonly address?: string;
   readonly capabilities?: readonly string[];
   readonly distribution_mode?: "copy";
+  /** Symbols of what may become of a message. */
+  readonly outcomes?: readonly string[];
   readonly dynamic?: boolean;
 }
 
@@ -101,7 +103,7 @@ export interface AmqpSession extends Listened {
   remove(): void;
   /** Takes a frame of a message. */
   on_transfer(frame: { readonly performative: { message_format?: unknown } }): void;
-  attach_sender(options: { target: Terminus }): AmqpSender;
+  attach_sender(options: { source?: Terminus; target: Terminus }): AmqpSender;
   attach_receiver(options: {
     source: Terminus;
     credit_window: number;

@@ -120,6 +120,11 @@ export class Connector {
     return typeof offered === "string" ? [offered] : offered;
   }
 
+  /** What the broker calls itself; undefined when it does not say. */
+  get product(): unknown {
+    return this.#current?.connection.properties?.["product"];
+  }
+
   /** Why there is no connection. */
   get lost(): ConnectionError {
     return this.#lost ?? new ConnectionError("Cannot reach the broker: no connection");

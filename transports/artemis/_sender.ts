@@ -12,6 +12,13 @@ import { brokerError, connectionError } from "./_errors.ts";
 /** Most messages that are sent and not confirmed. */
 const LARGEST_WINDOW = 2_000;
 
+/**
+ * What the broker may answer. Qpid ends the whole link for a message that it does not take, unless it
+ * reads here that it may be rejected.
+ */
+const OUTCOMES: readonly string[] = ["accepted", "rejected", "released", "modified"]
+  .map((outcome) => `amqp:${outcome}:list`);
+
 /** Some messages with one deadline. */
 interface Batch {
   readonly outcomes: PublishOutcome[];
@@ -153,6 +160,7 @@ export class Sender {
   #attach(): Attached {
     const session = this.#connector.session();
     const link = session.attach_sender({
+      source: { outcomes: OUTCOMES },
       target: { address: this.#address, capabilities: ["queue"] },
     });
     const attached: Attached = { session, link, open: false, handed: 0 };

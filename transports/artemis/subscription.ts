@@ -188,9 +188,12 @@ export class ArtemisSubscription implements Subscription {
       // A broker that has fallen silent never opens it.
       const opened = Promise.resolve(this.#opening).then(() => {}, () => {});
       await unlessAborted(opened, this.#ended.signal, () => {});
-      // What came and was not handed out, and what was not settled, goes back with the links.
       const receivers = [this.#receiver, ...this.#retired].filter((one) => one !== undefined);
-      this.#window = [];
+      // What came and was not handed out, and what was not settled, would go back with the links; but
+      // Qpid counts what it takes back like that.
+      for (const arrival of [...this.#window.splice(0), ...this.#held.values()]) {
+        arrival.receiver.settle(arrival, released);
+      }
       this.#held.clear();
       await Promise.all(receivers.map((receiver) => receiver.close(this.#ended.signal)));
     } finally {

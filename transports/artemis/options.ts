@@ -69,8 +69,9 @@ export interface ArtemisOptions {
    */
   readonly idleTimeoutMs?: number;
   /**
-   * Whether the broker can schedule messages, as Artemis can and ActiveMQ Classic with its scheduler. Without it a
-   * delayed publish is refused, and the worker itself holds what is to be retried later.
+   * Whether the broker can schedule messages, as Artemis can, ActiveMQ Classic with its scheduler, and
+   * Qpid in queues that hold. Without it a delayed publish is refused, and the worker itself holds what
+   * is to be retried later.
    *
    * @default {true}
    */

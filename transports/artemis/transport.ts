@@ -52,6 +52,8 @@ export interface ArtemisTransport extends Transport {
   /**
    * Counts a queue; a dead-letter queue is a queue like any other. Only Artemis answers that, and only
    * a user with the permission `manage`.
+   *
+   * @throws {BabelQueueError} `unsupported` on another broker.
    */
   size(queue: string): Promise<QueueSize>;
 }

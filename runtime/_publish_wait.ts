@@ -15,9 +15,11 @@ export class PublishWait {
   readonly #timeoutMs: number;
   readonly #signal: AbortSignal | undefined;
   readonly #calledOff: AbortController = new AbortController();
-  readonly #givenUp: AbortController = new AbortController();
+  /** What ends the waits for an answer. */
+  readonly #answers: (() => void)[] = [];
   readonly #pending: Deadline[] = [];
   #closed = false;
+  #givenUp = false;
 
   constructor(deadlines: Deadlines, timeoutMs: number, signal: AbortSignal | undefined) {
     this.#deadlines = deadlines;
@@ -26,7 +28,7 @@ export class PublishWait {
     const answerMs = Math.min(LONGEST_ANSWER_MS, timeoutMs * ANSWER_SHARE);
     this.#pending.push(
       deadlines.add(timeoutMs - answerMs, () => this.#calledOff.abort()),
-      deadlines.add(timeoutMs, () => this.#givenUp.abort()),
+      deadlines.add(timeoutMs, () => this.#giveUp()),
     );
     signal?.addEventListener("abort", this.#cancel, { once: true });
     if (signal?.aborted) this.#cancel();
@@ -46,7 +48,12 @@ export class PublishWait {
   sending<T>(call: () => Promise<T>, queue: string): Promise<T> {
     const unconfirmed = (): Error =>
       new PublishUncertainError(`Cannot confirm a publish to '${queue}': ${this.#why()}`);
-    return abortable(issue(call), this.#givenUp.signal, unconfirmed);
+    return new Promise((resolve, reject) => {
+      const end = (): void => reject(unconfirmed());
+      issue(call).then(resolve, reject);
+      if (this.#givenUp) end();
+      else this.#answers.push(end);
+    });
   }
 
   /** The error of a publish that was called off before it was sent. */
@@ -61,13 +68,18 @@ export class PublishWait {
   close(): void {
     this.#closed = true;
     this.#calledOff.abort();
-    this.#givenUp.abort();
+    this.#giveUp();
   }
 
   /** Takes the deadlines and the listener back. */
   end(): void {
     for (const deadline of this.#pending) this.#deadlines.remove(deadline);
     this.#signal?.removeEventListener("abort", this.#cancel);
+  }
+
+  #giveUp(): void {
+    this.#givenUp = true;
+    for (const end of this.#answers.splice(0)) end();
   }
 
   #why(): string {
@@ -79,6 +91,6 @@ export class PublishWait {
   /** Once cancelled, the transport has a second at most to say what became of it. */
   #cancel = (): void => {
     this.#calledOff.abort();
-    this.#pending.push(this.#deadlines.add(LONGEST_ANSWER_MS, () => this.#givenUp.abort()));
+    this.#pending.push(this.#deadlines.add(LONGEST_ANSWER_MS, () => this.#giveUp()));
   };
 }

@@ -8,7 +8,7 @@ const ANSWER_TIMEOUT_MS = 1_000;
 /** Headers and frames of a client that logs in as nobody and opens a connection. */
 const HELLO = Buffer.from(
   "414d515003010000" + // the header of SASL
-    "00000019020100000053 41c00c01a309414e4f4e594d4f5553".replace(" ", "") + // ANONYMOUS
+    "0000001902010000005341c00c01a309414e4f4e594d4f5553" + // ANONYMOUS
     "414d515000010000" + // the header of AMQP
     "0000001202000000005310c00501a1026271", // open, as the container `bq`
   "hex",

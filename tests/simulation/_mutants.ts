@@ -268,8 +268,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "takes the same delivery twice",
     file: desk,
-    text: `if (this.#admitted.has(held.delivery)) {`,
-    instead: `if (this.#admitted.has(held.delivery) && held.lost) {`,
+    text: `if (this.#admitted.get(held.delivery)) {`,
+    instead: `if (this.#admitted.get(held.delivery) && held.lost) {`,
   },
   {
     name: "drops what it has in hand after a fatal error",

@@ -1,11 +1,19 @@
-/** The launchers of the other AMQP 1.0 brokers themselves. */
+/** The launchers of AMQP 1.0 brokers themselves. */
 
 import assert from "node:assert/strict";
 import { Peer } from "../artemis/peer.ts";
 import { test } from "../harness.ts";
-import { absentActivemq, absentQpid, startActivemq, startQpid } from "./mod.ts";
+import {
+  absentActivemq,
+  absentArtemis,
+  absentQpid,
+  startActivemq,
+  startArtemis,
+  startQpid,
+} from "./mod.ts";
 
 const BROKERS = [
+  { name: "Artemis", start: startArtemis, ignore: await absentArtemis({ own: true }) },
   { name: "ActiveMQ Classic", start: startActivemq, ignore: await absentActivemq({ own: true }) },
   { name: "Qpid", start: startQpid, ignore: await absentQpid({ own: true }) },
 ];

@@ -12,6 +12,8 @@ import { eventually, test } from "../harness.ts";
 import { freshQueue, randomBytes } from "../redis/lab.ts";
 
 const URN = "urn:babel:orders:created";
+/** The client gives its own connection to a Sentinel two seconds to end, and has a timer for that. */
+const LET_GO_MS = 2_500;
 const ignore = await absentRedis();
 let sentinel: RunningSentinel | undefined;
 if (!ignore) {
@@ -35,6 +37,7 @@ for (const layout of ["zset", "legacy"] as const) {
     await bq.consume({ maxMessages: 1, waitMs: 20_000 });
     assert.equal(handled, 1);
     await bq.close();
+    await systemClock.sleep(LET_GO_MS);
   }, { ignore });
 }
 
@@ -49,6 +52,7 @@ test("Sentinel: a name that it does not know is told as the reason", async () =>
     { code: "connection", message: /Cannot connect to Redis: .*[Ss]entinel/ },
   );
   await transport.close();
+  await systemClock.sleep(LET_GO_MS);
 }, { ignore });
 
 // The last test of the file: the master that it began with stays down.

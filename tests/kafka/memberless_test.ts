@@ -42,9 +42,7 @@ test(
         seen.of("receiveFailed").some(({ error }) => /fetches on/.test(error.message))
       );
       await bench.lab.write(queue, [{ value: B0 }, { value: B0 }]);
-      await eventually(async () =>
-        assert.equal(await bench.lab.committed(bench.groupId, queue), 3n)
-      );
+      await eventually(async () => assert.equal(await bench.lab.committed(groupId, queue), 3n));
       await stop();
     }),
   { ignore },

@@ -68,8 +68,21 @@ test("a commit is tried again without a word of the group, and given up in the e
 
 test("a commit without an answer counts as one that failed", async () => {
   const silent: Answer = () => new Promise(() => {});
-  const { membership, clock, held, committed } = await holding(silent);
+  const { membership, clock, held, committed } = await holding(silent, silent);
   const given = assert.rejects(membership.commit(held), /no answer to a commit within 30000 ms/);
+  for (const _ of Array(31)) await clock.advance(1_000);
+  await given;
+  const cut = assert.rejects(membership.commit(held), /no answer to a commit before the end/);
+  await clock.advance(0);
+  membership.end();
+  await cut;
+  assert.deepEqual(committed, []);
+});
+
+test("a commit is made again after one that was not answered", async () => {
+  const silent: Answer = () => new Promise(() => {});
+  const { membership, clock, held, committed } = await holding(silent);
+  const given = assert.rejects(membership.commit(held), /no answer/);
   for (const _ of Array(31)) await clock.advance(1_000);
   await given;
   assert.equal(await membership.commit(held), "settled");

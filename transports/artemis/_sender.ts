@@ -36,7 +36,7 @@ interface Entry {
 }
 
 /** A link that is attached, or about to be. */
-interface Attached {
+interface OpenLink {
   readonly session: AmqpSession;
   readonly link: AmqpSender;
   open: boolean;
@@ -55,7 +55,7 @@ export class Sender {
   readonly #unwatch: () => void;
   readonly #pending: Map<AmqpDelivery, Entry> = new Map();
   #waiting: Entry[] = [];
-  #attached: Attached | undefined;
+  #attached: OpenLink | undefined;
   #closed = false;
 
   /**
@@ -157,13 +157,13 @@ export class Sender {
     }
   }
 
-  #attach(): Attached {
+  #attach(): OpenLink {
     const session = this.#connector.session();
     const link = session.attach_sender({
       source: { outcomes: OUTCOMES },
       target: { address: this.#address, capabilities: ["queue"] },
     });
-    const attached: Attached = { session, link, open: false, handed: 0 };
+    const attached: OpenLink = { session, link, open: false, handed: 0 };
     const gone = (): void => this.#gone(attached);
     link.on("sender_open", () => {
       // A refused link opens without a target, and its error follows.
@@ -196,7 +196,7 @@ export class Sender {
   }
 
   /** The broker ended the link: nothing more goes this way, and the next message tries anew. */
-  #gone(attached: Attached): void {
+  #gone(attached: OpenLink): void {
     if (this.#attached !== attached) return;
     this.#attached = undefined;
     const error = brokerError(

@@ -49,7 +49,7 @@ const MOVED_ON: ReadonlySet<string> = new Set([
   "FENCED_MEMBER_EPOCH",
 ]);
 
-/** Answers to a join that soon is another one: the broker is still making ready, or a topic is quite new. */
+/** Answers that soon are others: the broker is still making ready, or a topic is quite new. */
 const NOT_YET: ReadonlySet<string> = new Set([
   "GROUP_LOAD_IN_PROGRESS",
   "GROUP_COORDINATOR_NOT_AVAILABLE",
@@ -91,7 +91,7 @@ export function isMovedOn(error: unknown): boolean {
   return has(error, MOVED_ON);
 }
 
-/** Whether a group can be joined soon. */
+/** Whether the broker will answer otherwise soon. */
 export function isNotYet(error: unknown): boolean {
   return has(error, NOT_YET);
 }

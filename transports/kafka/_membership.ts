@@ -198,12 +198,13 @@ export class Membership {
 
   /** A client may lose a request. One that is made again meanwhile changes nothing. */
   async #answered(commit: Promise<void>): Promise<void> {
+    const ended = this.#ended.signal;
     const late = (): never => {
-      throw new Error(`no answer to a commit within ${ANSWER_MS} ms`);
+      const why = ended.aborted ? "before the end" : `within ${ANSWER_MS} ms`;
+      throw new Error(`no answer to a commit ${why}`);
     };
-    const { clock } = this.#setup;
     const answer = (over: AbortSignal): Promise<void> => unlessAborted(commit, over, late);
-    await within(ANSWER_MS, clock, this.#ended.signal, answer);
+    await within(ANSWER_MS, this.#setup.clock, ended, answer);
   }
 
   /** The group may have moved on: then whoever it is joined as next decides whose the partition is. */

@@ -68,6 +68,12 @@ test("V704 a delay takes the smallest tier that is long enough", () => {
   );
 });
 
+test("without tiers neither a delay nor a retry has one, and the error says so", () => {
+  const unsupported = { code: "unsupported", message: /no retry tiers are set/ };
+  assert.throws(() => delayTier([], 1, "shop"), unsupported);
+  assert.throws(() => retryTier([], 0), unsupported);
+});
+
 vector("V704 bq-delay is the delay that was asked for", TIERS, async (bench) => {
   const queue = await bench.queue();
   const transport = await bench.open();

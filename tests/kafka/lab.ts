@@ -18,6 +18,7 @@ import {
 import type { TransportContext, TransportEvent } from "@bq/core/transport";
 import { context } from "../_context.ts";
 import type { RunningBroker } from "../brokers/mod.ts";
+import { awaitTopics } from "../../transports/kafka/_inspect.ts";
 import { eventually } from "../harness.ts";
 
 /** Times that let a test see a rebalance soon, in milliseconds. */
@@ -43,6 +44,8 @@ export interface Lab {
   topics(queues: readonly string[], options?: TopicOptions): Promise<void>;
   /** Makes one topic. */
   topic(topic: string, partitions: number): Promise<void>;
+  /** Deletes one topic. */
+  remove(topic: string): Promise<void>;
   /** Writes records as they are given. */
   write(topic: string, records: readonly RawRecord[]): Promise<void>;
   /** Reads everything that a topic holds. */
@@ -79,6 +82,7 @@ interface Admin {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   alterConfigs(options: unknown): Promise<unknown>;
+  deleteTopics(options: { topics: string[] }): Promise<void>;
 }
 
 /** Opens a client of the tests' own. */
@@ -92,7 +96,14 @@ export function openLab(broker: Pick<RunningBroker, "port">): Lab {
     topics: (queues, options = {}) => createTopics(client, queues, { partitions: 3, ...options }),
     async topic(topic, partitions) {
       await client.createTopics([{ topic, partitions, configs: {} }]);
-      await eventually(async () => (await client.partitions([topic])).has(topic));
+      await awaitTopics(client, [topic]);
+    },
+    async remove(topic) {
+      const admin = kafka.admin() as unknown as Admin;
+      await admin.connect();
+      await admin.deleteTopics({ topics: [topic] });
+      await admin.disconnect();
+      await eventually(async () => !(await client.partitions([topic])).has(topic));
     },
     async write(topic, records) {
       // A topic that is quite new may refuse a part of a batch, which is then sent again whole.

@@ -11,12 +11,6 @@ import { onBench } from "./bench.ts";
 import { contextOf, fresh } from "./lab.ts";
 
 /** What of kafkajs' administration is used. */
-interface Admin {
-  connect(): Promise<void>;
-  disconnect(): Promise<void>;
-  deleteTopics(options: { readonly topics: readonly string[] }): Promise<void>;
-}
-
 const ignore = await absentKafka();
 const broker = brokerOfFile(ignore, () => startKafka());
 
@@ -86,11 +80,7 @@ test(
       await write(0, 10);
       const stop = bench.work(bq);
       await seen.waitFor(() => seen.of("handled").length === 10);
-      const admin = bench.lab.kafka.admin() as unknown as Admin;
-      await admin.connect();
-      await admin.deleteTopics({ topics: [queue] });
-      await admin.disconnect();
-      await eventually(async () => !(await bench.lab.client.partitions([queue])).has(queue));
+      await bench.lab.remove(queue);
       await bench.lab.topics([queue], { partitions: 1 });
       // Fewer than before, so that the old place is not in it.
       await write(100, 5);

@@ -53,9 +53,12 @@ test(
 
 test("createTopics() waits until the broker knows of what it made", async () => {
   const notYet = Object.assign(new Error("no leader"), { type: "LEADER_NOT_AVAILABLE" });
+  const notLeader = Object.assign(new Error("not me"), { type: "NOT_LEADER_FOR_PARTITION" });
   const denied = Object.assign(new Error("denied"), { type: "CLUSTER_AUTHORIZATION_FAILED" });
   const meet = async (...answers: readonly (number | Error)[]): Promise<number> => {
     const left = [...answers];
+    // The second topic's leader has not heard of it at first.
+    const leaders = [true, false, true, true];
     const client = {
       createTopics: () => Promise.resolve(),
       partitions(topics: readonly string[]) {
@@ -63,12 +66,13 @@ test("createTopics() waits until the broker knows of what it made", async () => 
         if (answer instanceof Error) return Promise.reject(answer);
         return Promise.resolve(new Map(topics.slice(0, answer).map((topic) => [topic, 1])));
       },
+      ranges: () => leaders.shift() ? Promise.resolve([]) : Promise.reject(notLeader),
     };
     await createTopics(client as unknown as KafkaClient, ["orders"]);
     return left.length;
   };
   // The first answer is what was there before; a queue has two topics.
-  assert.equal(await meet(0, 0, 1, notYet, 2, 2), 1);
+  assert.equal(await meet(0, 0, 1, notYet, 2, 2, 2), 1);
   await assert.rejects(meet(0, denied), /denied/);
 });
 

@@ -49,7 +49,7 @@ const MOVED_ON: ReadonlySet<string> = new Set([
   "FENCED_MEMBER_EPOCH",
 ]);
 
-/** Answers that soon are others: the broker is still making ready, or a topic is quite new. */
+/** Answers that soon are others: the broker is still making ready, a topic is quite new, a leader changes. */
 const NOT_YET: ReadonlySet<string> = new Set([
   "GROUP_LOAD_IN_PROGRESS",
   "GROUP_COORDINATOR_NOT_AVAILABLE",
@@ -59,7 +59,17 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "NOT_COORDINATOR",
   "UNKNOWN_TOPIC_OR_PARTITION",
   "LEADER_NOT_AVAILABLE",
+  "NOT_LEADER_FOR_PARTITION",
+  "NOT_LEADER_OR_FOLLOWER",
+  "FENCED_LEADER_EPOCH",
+  "UNKNOWN_LEADER_EPOCH",
+  "REPLICA_NOT_AVAILABLE",
+  "OFFSET_NOT_AVAILABLE",
+  "KAFKA_STORAGE_ERROR",
 ]);
+
+/** Answers about a topic that does not exist. */
+const UNKNOWN_TOPIC: ReadonlySet<string> = new Set(["UNKNOWN_TOPIC_OR_PARTITION"]);
 
 /** Errors inside errors: no deeper than this is looked. */
 const DEEPEST = 8;
@@ -73,7 +83,7 @@ export function textOf(error: unknown): string {
 
 /** Whether the broker has refused a write, so that nothing was written. */
 export function isRefused(error: unknown): boolean {
-  return has(error, REFUSED);
+  return has(error, REFUSED) || isUnknownTopic(error);
 }
 
 /** Whether one record may be why a whole batch was refused. */
@@ -91,9 +101,21 @@ export function isMovedOn(error: unknown): boolean {
   return has(error, MOVED_ON);
 }
 
+/** What is not there, but is expected to be soon. */
+export class NotYetError extends ConnectionError {}
+
 /** Whether the broker will answer otherwise soon. */
 export function isNotYet(error: unknown): boolean {
-  return has(error, NOT_YET);
+  return error instanceof NotYetError || has(error, NOT_YET) || isUnknownTopic(error);
+}
+
+/** Whether a topic does not exist. */
+export function isUnknownTopic(error: unknown): boolean {
+  return has(error, UNKNOWN_TOPIC) ||
+    // @platformatic/kafka keeps only the sentence.
+    chain(error).some(({ code, message }) =>
+      code === "PLT_KFK_USER" && message.startsWith("Unknown topic")
+    );
 }
 
 /**

@@ -1,8 +1,36 @@
-import { ConnectionError, type QueueSize } from "@bq/core/transport";
-import { connectionError } from "./_errors.ts";
+import { type Clock, ConnectionError, type QueueSize, systemClock } from "@bq/core/transport";
+import { connectionError, NotYetError } from "./_errors.ts";
+import { patiently } from "./_patience.ts";
 import type { KafkaClient } from "./client.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { retryTopic } from "./tiers.ts";
+
+/** How long the brokers may take to know of topics that were made, in milliseconds. */
+const MADE_MS = 30_000;
+
+/**
+ * Waits until topics that were made can be used: a controller says that they are there before the
+ * brokers have heard of them, and of who leads them.
+ *
+ * @throws {ConnectionError} when they cannot be used after 30 s.
+ */
+export async function awaitTopics(client: KafkaClient, topics: readonly string[]): Promise<void> {
+  const usable = async (): Promise<void> => {
+    const there = await client.partitions(topics);
+    const unknown = topics.find((topic) => !there.has(topic));
+    if (unknown !== undefined) {
+      throw new NotYetError(
+        `Cannot use the topic '${unknown}': the broker does not know of it ${MADE_MS} ms after it was made`,
+      );
+    }
+    for (const topic of topics) await client.ranges(topic);
+  };
+  try {
+    await patiently(systemClock, usable, { patienceMs: MADE_MS });
+  } catch (error) {
+    throw connectionError(`use the topics '${topics.join("', '")}'`, error);
+  }
+}
 
 /**
  * Makes sure that a topic is there. A group could be joined without it, and would wait in silence.
@@ -13,9 +41,10 @@ export async function assertTopic(
   client: KafkaClient,
   queue: string,
   topic: string,
+  clock: Clock,
 ): Promise<void> {
   const doing = `subscribe to '${queue}'`;
-  const there = await client.partitions([topic]).catch((error) => {
+  const there = await patiently(clock, () => client.partitions([topic])).catch((error) => {
     throw connectionError(doing, error);
   });
   if (there.has(topic)) return;
@@ -29,6 +58,7 @@ export async function assertTopic(
  * @param groupId The group.
  * @param topic The topic.
  * @param queue The queue, for the message.
+ * @param clock Time.
  * @throws {ConnectionError} when that cannot be known.
  */
 export async function unread(
@@ -36,10 +66,11 @@ export async function unread(
   groupId: string,
   topic: string,
   queue: string,
+  clock: Clock,
 ): Promise<ReadonlyMap<number, bigint>> {
   try {
-    const ranges = await client.ranges(topic);
-    const committed = await client.committed(groupId, topic);
+    const ranges = await patiently(clock, () => client.ranges(topic));
+    const committed = await patiently(clock, () => client.committed(groupId, topic));
     return new Map(
       ranges
         .filter(({ partition, low, high }) => largest(committed.get(partition), low) < high)

@@ -3,8 +3,9 @@
  */
 
 import { type Clock, closedError, settledWithin, unlessAborted, within } from "@bq/core/transport";
-import { connectionError, isMovedOn, isNotYet } from "./_errors.ts";
+import { connectionError, isMovedOn } from "./_errors.ts";
 import { type Held, Intake, type IntakeEvents } from "./_intake.ts";
+import { patiently } from "./_patience.ts";
 import type { ConsumerEvents, IncomingRecord, KafkaConsumer, PartitionOffset } from "./client.ts";
 
 /** How often a commit that failed is tried again, in milliseconds. */
@@ -130,15 +131,11 @@ export class Membership {
     const over = signal === undefined
       ? this.#ended.signal
       : AbortSignal.any([signal, this.#ended.signal]);
-    const untilMs = clock.elapsed() + PATIENCE_MS;
-    for (;;) {
-      try {
-        return await this.#joinOnce();
-      } catch (error) {
-        if (!isNotYet(error) || clock.elapsed() >= untilMs) throw connectionError(doing, error);
-        await clock.sleep(AGAIN_MS, over);
-        if (over.aborted) throw closedError(doing, "it was closed meanwhile");
-      }
+    try {
+      await patiently(clock, () => this.#joinOnce(), { signal: over });
+    } catch (error) {
+      if (over.aborted) throw closedError(doing, "it was closed meanwhile");
+      throw connectionError(doing, error);
     }
   }
 

@@ -5,8 +5,9 @@
  * @module
  */
 
-import { ConnectionError, systemClock } from "@bq/core/transport";
-import { isNotYet } from "./_errors.ts";
+import { systemClock } from "@bq/core/transport";
+import { awaitTopics } from "./_inspect.ts";
+import { patiently } from "./_patience.ts";
 import type { KafkaClient, NewTopic } from "./client.ts";
 import { retryTopic } from "./tiers.ts";
 
@@ -49,10 +50,6 @@ export interface TopicFinding {
 }
 
 const DAY_MS = 86_400_000;
-/** How long a broker may take to know of topics that were made, in milliseconds. */
-const PATIENCE_MS = 30_000;
-/** How often it is asked, in milliseconds. */
-const AGAIN_MS = 50;
 /** Waits on a tier come on top of the longest time that the re-injector may be down. */
 const RETENTION_DAYS = 7;
 
@@ -115,32 +112,14 @@ export async function createTopics(
   options: TopicOptions = {},
 ): Promise<void> {
   const wanted = queues.flatMap((queue) => topicsFor(queue, options));
-  const there = await client.partitions(wanted.map(({ topic }) => topic));
+  const there = await patiently(
+    systemClock,
+    () => client.partitions(wanted.map(({ topic }) => topic)),
+  );
   const missing = wanted.filter(({ topic }) => !there.has(topic));
   if (missing.length === 0) return;
   await client.createTopics(missing);
-  await known(client, missing.map(({ topic }) => topic));
-}
-
-/** A controller says that topics are made before the brokers have heard of them. */
-async function known(client: KafkaClient, topics: readonly string[]): Promise<void> {
-  const untilMs = systemClock.elapsed() + PATIENCE_MS;
-  for (;;) {
-    const there = await client.partitions(topics).catch((error: unknown) => {
-      if (isNotYet(error)) return new Map<string, number>();
-      throw error;
-    });
-    const unknown = topics.filter((topic) => !there.has(topic));
-    if (unknown.length === 0) return;
-    if (systemClock.elapsed() >= untilMs) {
-      throw new ConnectionError(
-        `Cannot use the topic '${
-          unknown[0]
-        }': the broker does not know of it ${PATIENCE_MS} ms after it was made`,
-      );
-    }
-    await systemClock.sleep(AGAIN_MS);
-  }
+  await awaitTopics(client, missing.map(({ topic }) => topic));
 }
 
 /**
@@ -169,9 +148,12 @@ export async function checkTopics(
   const wanted = queues.flatMap((queue) => topicsFor(queue, options))
     .filter(({ topic }) => deadLetter || !topic.endsWith(".dlq"))
     .map(({ topic }) => topic);
-  const there = await client.partitions(wanted);
+  const [there, configs] = await patiently(systemClock, async () => {
+    const there = await client.partitions(wanted);
+    const existing = wanted.filter((topic) => there.has(topic));
+    return [there, existing.length === 0 ? new Map() : await client.configs(existing)];
+  });
   const existing = wanted.filter((topic) => there.has(topic));
-  const configs = existing.length === 0 ? new Map() : await client.configs(existing);
   const tiers = new Set(
     queues.flatMap((queue) => retryTiersMs.map((_, tier) => retryTopic(prefix + queue, tier + 1))),
   );

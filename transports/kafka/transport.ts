@@ -17,6 +17,7 @@ import {
   unlessAborted,
 } from "@bq/core/transport";
 import { connectionError } from "./_errors.ts";
+import { patiently } from "./_patience.ts";
 import { CONFIRMED, outcomeOf } from "./_outcome.ts";
 import { Producing } from "./_producing.ts";
 import { Reinjections } from "./_reinjections.ts";
@@ -172,8 +173,10 @@ class OnKafka implements KafkaTransport {
     const topic = this.#topic(queue);
     // A name that is too long with a tier behind it would only be met by the first retry.
     if (tiersMs.length > 0) topicOf("", retryTopic(topic, tiersMs.length));
-    await assertTopic(client, queue, topic);
-    const ends = options.snapshot ? await unread(client, groupId, topic, queue) : undefined;
+    await assertTopic(client, queue, topic, context.clock);
+    const ends = options.snapshot
+      ? await unread(client, groupId, topic, queue, context.clock)
+      : undefined;
     const subscription = new KafkaSubscription({
       queue,
       topic,
@@ -203,12 +206,13 @@ class OnKafka implements KafkaTransport {
   }
 
   async size(queue: string): Promise<QueueSize> {
-    const { client } = this.#use(`count '${queue}'`);
+    const { client, context: { clock } } = this.#use(`count '${queue}'`);
     const inFlight = [...this.#subscriptions]
       .filter((one) => one.queue === queue)
       .reduce((sum, one) => sum + one.inHand, 0);
     try {
-      return await sizeOf(client, this.#options, this.#topic(queue), inFlight);
+      const topic = this.#topic(queue);
+      return await patiently(clock, () => sizeOf(client, this.#options, topic, inFlight));
     } catch (error) {
       throw connectionError(`count '${queue}'`, error);
     }

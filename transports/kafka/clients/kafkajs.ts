@@ -11,12 +11,8 @@ import type {
 } from "../client.ts";
 import { Partitioner } from "../_partitioner.ts";
 import { KafkajsMember } from "./_kafkajs_consumer.ts";
-import type {
-  KafkajsAdmin,
-  KafkajsLike,
-  KafkajsMessage,
-  KafkajsProducer,
-} from "./_kafkajs_like.ts";
+import { partitionsOf, Questions } from "./_kafkajs_admin.ts";
+import type { KafkajsLike, KafkajsMessage, KafkajsProducer } from "./_kafkajs_like.ts";
 
 export type { KafkajsLike };
 
@@ -58,18 +54,20 @@ class Kafkajs implements KafkaClient {
   readonly #kafka: KafkajsLike;
   readonly #idempotent: boolean;
   readonly #partitioner: Partitioner = new Partitioner();
+  readonly #questions: Questions;
   readonly #closing: Set<Promise<void>> = new Set();
   #closed = false;
   #writer: Writer | undefined;
-  #admin: { client: KafkajsAdmin; connected: Promise<void> } | undefined;
 
   constructor(kafka: KafkajsLike, idempotent: boolean) {
     this.#kafka = kafka;
     this.#idempotent = idempotent;
+    this.#questions = new Questions(kafka);
   }
 
   async connect(): Promise<void> {
     this.#closed = false;
+    this.#questions.open();
     await this.#writing().connected;
   }
 
@@ -97,62 +95,66 @@ class Kafkajs implements KafkaClient {
     return new KafkajsMember(this.#kafka, setup);
   }
 
-  async partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const admin = await this.#administrating();
-    // Asked for by name, one topic that is missing or quite new would make the client fail.
-    const { topics: found } = await admin.fetchTopicMetadata();
-    return new Map(
-      found
-        .filter(({ name, partitions }) => topics.includes(name) && partitions.length > 0)
-        .map(({ name, partitions }) => [name, partitions.length]),
+  partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#questions.ask(async (admin) => {
+      const found = new Map<string, number>();
+      for (const topic of new Set(topics)) {
+        const count = await partitionsOf(admin, topic);
+        if (count !== undefined) found.set(topic, count);
+      }
+      return found;
+    });
+  }
+
+  ranges(topic: string): Promise<readonly PartitionRange[]> {
+    return this.#questions.ask(async (admin) =>
+      (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
+        partition,
+        low: BigInt(low),
+        high: BigInt(high),
+      }))
     );
   }
 
-  async ranges(topic: string): Promise<readonly PartitionRange[]> {
-    const admin = await this.#administrating();
-    return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
-      partition,
-      low: BigInt(low),
-      high: BigInt(high),
-    }));
+  committed(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
+    return this.#questions.ask(async (admin) => {
+      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      return new Map(
+        (found?.partitions ?? [])
+          .map(({ partition, offset }) => [partition, BigInt(offset)] as const)
+          .filter(([, offset]) => offset >= 0n),
+      );
+    });
   }
 
-  async committed(groupId: string, topic: string): Promise<ReadonlyMap<number, bigint>> {
-    const admin = await this.#administrating();
-    const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
-    return new Map(
-      (found?.partitions ?? [])
-        .map(({ partition, offset }) => [partition, BigInt(offset)] as const)
-        .filter(([, offset]) => offset >= 0n),
-    );
-  }
-
-  async configs(
+  configs(
     topics: readonly string[],
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
-    const admin = await this.#administrating();
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: topics.map((name) => ({ type: TOPIC, name })),
+    return this.#questions.askAnew(async (admin) => {
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: topics.map((name) => ({ type: TOPIC, name })),
+      });
+      return new Map(resources.map(({ resourceName, configEntries }) => [
+        resourceName,
+        new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+      ]));
     });
-    return new Map(resources.map(({ resourceName, configEntries }) => [
-      resourceName,
-      new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
-    ]));
   }
 
   async createTopics(topics: readonly NewTopic[]): Promise<void> {
-    const admin = await this.#administrating();
-    await admin.createTopics({
-      // The client waits for leaders, but not for a broker that has not heard of the topic.
-      waitForLeaders: false,
-      topics: topics.map(({ topic, partitions, replicas, configs }) => ({
-        topic,
-        ...(partitions === undefined ? {} : { numPartitions: partitions }),
-        ...(replicas === undefined ? {} : { replicationFactor: replicas }),
-        configEntries: Object.entries(configs).map(([name, value]) => ({ name, value })),
-      })),
-    });
+    await this.#questions.askAnew((admin) =>
+      admin.createTopics({
+        // The client waits for leaders, but not for a broker that has not heard of the topic.
+        waitForLeaders: false,
+        topics: topics.map(({ topic, partitions, replicas, configs }) => ({
+          topic,
+          ...(partitions === undefined ? {} : { numPartitions: partitions }),
+          ...(replicas === undefined ? {} : { replicationFactor: replicas }),
+          configEntries: Object.entries(configs).map(([name, value]) => ({ name, value })),
+        })),
+      })
+    );
   }
 
   async close(): Promise<void> {
@@ -160,9 +162,7 @@ class Kafkajs implements KafkaClient {
     const writer = this.#writer;
     this.#writer = undefined;
     if (writer !== undefined) this.#end(writer.producer);
-    const admin = this.#admin;
-    this.#admin = undefined;
-    await Promise.allSettled([admin?.client.disconnect(), ...this.#closing]);
+    await Promise.allSettled([this.#questions.close(), ...this.#closing]);
   }
 
   #writing(): Writer {
@@ -187,20 +187,6 @@ class Kafkajs implements KafkaClient {
       if (this.#writer === writer) this.#writer = undefined;
     });
     return this.#writer = writer;
-  }
-
-  async #administrating(): Promise<KafkajsAdmin> {
-    if (this.#admin === undefined) {
-      const client = this.#kafka.admin({ retry: { retries: 5 } });
-      const admin = { client, connected: client.connect() };
-      this.#admin = admin;
-      admin.connected.catch(() => {
-        if (this.#admin === admin) this.#admin = undefined;
-      });
-    }
-    const { client, connected } = this.#admin;
-    await connected;
-    return client;
   }
 
   #end(producer: KafkajsProducer): void {

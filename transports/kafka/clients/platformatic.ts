@@ -9,6 +9,7 @@ import type {
   OutgoingRecord,
   PartitionRange,
 } from "../client.ts";
+import { isUnknownTopic } from "../_errors.ts";
 import { Partitioner } from "../_partitioner.ts";
 import { EARLIEST, LATEST, PlatformaticMember } from "./_platformatic_consumer.ts";
 
@@ -101,11 +102,18 @@ class Platformatic implements KafkaClient {
 
   async partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const admin = await this.#administrating();
-    const there = new Set(await admin.listTopics());
-    const existing = topics.filter((topic) => there.has(topic));
-    if (existing.length === 0) return new Map();
-    const { topics: found } = await admin.metadata({ topics: existing, forceUpdate: true });
-    return new Map([...found].map(([topic, { partitionsCount }]) => [topic, partitionsCount]));
+    const found = new Map<string, number>();
+    // One request for all of them fails when one is missing, one for the cluster when any has no leader.
+    for (const topic of new Set(topics)) {
+      try {
+        const answer = await admin.metadata({ topics: [topic], forceUpdate: true, retries: 0 });
+        const count = answer.topics.get(topic)?.partitionsCount;
+        if (count !== undefined) found.set(topic, count);
+      } catch (error) {
+        if (!isUnknownTopic(error)) throw error;
+      }
+    }
+    return found;
   }
 
   async ranges(topic: string): Promise<readonly PartitionRange[]> {

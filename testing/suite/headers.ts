@@ -1,5 +1,7 @@
 import { check, equal } from "./_assert.ts";
-import { bytes, text, TRACEPARENT, URN } from "./_bodies.ts";
+import type { HeaderCarrier } from "../../core/headers.ts";
+import type { Delivery } from "../../runtime/transport.ts";
+import { bytes, envelope, text, TRACEPARENT, URN } from "./_bodies.ts";
 import type { SuiteTest } from "./_test.ts";
 
 const REPLAY = "bq-replay-bypass";
@@ -29,6 +31,32 @@ export const headerTests: readonly SuiteTest[] = [
       const [delivery] = await world.takeOff(world.queue, 1);
       equal(delivery!.headers, {}, "the headers");
       equal(delivery!.body, body, "the body");
+    },
+  },
+  {
+    title: "a message that goes on from another broker keeps its headers, under its own",
+    async run(world) {
+      const body = bytes(envelope(world.queue));
+      const from: Delivery = {
+        queue: "elsewhere",
+        body,
+        headers: { traceparent: "another", tenant: "7" },
+        schemaVersion: undefined,
+        counting: {},
+      };
+      const transport = await world.open();
+      await transport.publish(world.queue, [{ body, from }]);
+      await transport.publish(world.queue, [{ body, from, headers: { traceparent: TRACEPARENT } }]);
+      const came = await world.takeOff(world.queue, 2);
+      const wanted = [from.headers, { ...from.headers, traceparent: TRACEPARENT }]
+        .map((headers) => world.capabilities.headers ? headers : {});
+      const byTrace = (one: HeaderCarrier, two: HeaderCarrier): number =>
+        `${one["traceparent"]}`.localeCompare(`${two["traceparent"]}`);
+      equal(
+        came.map(({ headers }) => headers).sort(byTrace),
+        wanted.toSorted(byTrace),
+        "the headers",
+      );
     },
   },
   {

@@ -35,7 +35,13 @@ async function sendRaw(queue: string, message: Uint8Array, format: number): Prom
   connection.close();
 }
 
-async function recordOfRaw(lab: Lab, message: Uint8Array, format: number): Promise<void> {
+/** Sends it, and expects the record of a poison message, which holds those bytes. */
+async function recordOfRaw(
+  lab: Lab,
+  message: Uint8Array,
+  format: number,
+  held: Uint8Array = message,
+): Promise<void> {
   const { bq } = lab.app({ deadLetter: true });
   let handled = 0;
   bq.handle(U, () => void handled++);
@@ -46,7 +52,7 @@ async function recordOfRaw(lab: Lab, message: Uint8Array, format: number): Promi
   const [record = {}] = await lab.peer.receive(lab.dead);
   const { raw, raw_encoding, dead_letter } = JSON.parse(nativeText(record));
   const kept = raw_encoding === "base64" ? Buffer.from(raw, "base64") : Buffer.from(raw);
-  assert.deepEqual(new Uint8Array(kept), new Uint8Array(message));
+  assert.deepEqual(new Uint8Array(kept), new Uint8Array(held));
   assert.equal(dead_letter.reason, "poison");
 }
 
@@ -56,6 +62,12 @@ live("a message that the client cannot decode is poison, and stops nothing", asy
 
 live("a message of another format than 0 is poison, whatever it holds", async (lab) => {
   await recordOfRaw(lab, rhea.message.encode({ body: B0 }), 7);
+});
+
+live("a text that is no UTF-8 is poison, and its record holds its bytes", async (lab) => {
+  const message = rhea.message.encode({ body: B0 });
+  message[message.length - 3] = 0xff;
+  await recordOfRaw(lab, message, 0, message.subarray(-bytes(B0).length));
 });
 
 live("a record does not expire, though its message would", async (lab) => {

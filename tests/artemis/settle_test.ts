@@ -165,3 +165,13 @@ live("a slot that is free gets its message though all other handlers stay", asyn
   await bq.close();
   await run;
 });
+
+live("a receive that waits for little gets it when others have used up the credit", async (lab) => {
+  const transport = await lab.transport();
+  await transport.publish(lab.queue, Array.from({ length: 10 }, () => ({ body: bytes(B0) })));
+  const subscription = await lab.subscribe(transport);
+  const [many, few] = [subscription.receive(8, 30_000), subscription.receive(2, 30_000)];
+  assert.ok((await many).length > 0);
+  assert.ok((await few).length > 0);
+  await subscription.close();
+});

@@ -95,28 +95,38 @@ it("behind a message that was not confirmed nothing of the same call is sent", a
   assert.equal(await lab.admin.count(lab.queue), 2);
 });
 
-it("no more are unconfirmed at a time than the window holds", async (lab) => {
-  await behindProxy(async (proxy) => {
-    const { transport } = await lab.open({ url: through(lab, proxy), maxUnconfirmed: 5 });
-    await transport.publish(lab.queue, [{ body }]);
-    const called = new AbortController();
-    const sending = transport.publish(
-      lab.queue,
-      Array.from({ length: 50 }, () => ({ body })),
-      { signal: called.signal },
-    );
-    proxy.stall();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    called.abort();
-    const outcomes = await sending;
-    const sent = outcomes.filter(({ status }) => status === "uncertain").length;
-    const unsent = outcomes.filter(({ status }) => status === "failed").length;
-    const confirmed = outcomes.length - sent - unsent;
-    assert.ok(sent <= 5, `${sent} were under way`);
-    proxy.resume();
-    await eventually(async () => await lab.admin.count(lab.queue) === 1 + confirmed + sent);
+/** The canonical body, that many bytes longer. */
+const grown = (by: number): Uint8Array =>
+  new TextEncoder().encode(b0({ data: `"data":{"id":"${"x".repeat(by)}"}` }));
+const MIB = 2 ** 20;
+
+for (
+  const [what, maxUnconfirmed, bodies, most] of [
+    ["messages", 5, Array(50).fill(body), 5],
+    ["bytes", 1_000, Array(9).fill(grown(3 * MIB)), 5],
+    ["bytes, but for one that is larger alone", 1_000, Array(2).fill(grown(20 * MIB)), 1],
+  ] as const satisfies readonly (readonly [string, number, readonly Uint8Array[], number])[]
+) {
+  it(`no more is unconfirmed at a time than the window holds: ${what}`, async (lab) => {
+    await behindProxy(async (proxy) => {
+      const { transport } = await lab.open({ url: through(lab, proxy), maxUnconfirmed });
+      await transport.publish(lab.queue, [{ body }]);
+      const called = new AbortController();
+      proxy.stall();
+      const sending = transport.publish(
+        lab.queue,
+        bodies.map((body) => ({ body })),
+        { signal: called.signal },
+      );
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      called.abort();
+      const statuses = (await sending).map(({ status }) => status);
+      assert.deepEqual(statuses, bodies.map((_, n) => n < most ? "uncertain" : "failed"));
+      proxy.resume();
+      await eventually(async () => await lab.admin.count(lab.queue) === 1 + most);
+    });
   });
-});
+}
 
 it("a publish whose confirmation was cut off is uncertain, and there once", async (lab) => {
   await behindProxy(async (proxy) => {

@@ -50,8 +50,9 @@ function posed(inner: Transport, { capabilities, policy }: Pose): Transport {
     publish: (queue, messages, options) =>
       inner.publish(
         queue,
-        messages.map(({ headers = {}, ...rest }) => ({
+        messages.map(({ headers = {}, from, ...rest }) => ({
           ...rest,
+          ...(can.headers && from !== undefined ? { from } : {}),
           headers: {
             ...(can.headers ? headers : {}),
             ...(can.versionGate ? { [VERSION]: headers[VERSION] ?? "1" } : {}),

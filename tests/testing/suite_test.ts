@@ -129,6 +129,14 @@ const BREAKAGES: readonly (readonly [what: string, title: string, breakage: Brea
         transport.publish(queue, messages.map(({ headers: _, ...rest }) => rest)),
     },
   ],
+  [
+    "forgets what a message goes on from",
+    "a message that goes on from another broker keeps its headers, under its own",
+    {
+      publish: (transport, queue, messages) =>
+        transport.publish(queue, messages.map(({ from: _, ...rest }) => rest)),
+    },
+  ],
   ["gives more than asked for", "receive() never gives more than it was asked for", {
     receive: (subscription, max) => subscription.receive(max + 1, 500),
   }],

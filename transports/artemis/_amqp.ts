@@ -30,6 +30,9 @@ export interface AmqpMessage {
   readonly undecodable?: boolean;
 }
 
+/** A message to be sent, or its bytes. */
+export type AmqpOutgoing = AmqpMessage | Uint8Array;
+
 /** What a peer says about an error. */
 export interface AmqpError {
   readonly condition?: string;
@@ -72,7 +75,8 @@ export interface AmqpSender extends AmqpLink {
   readonly target?: { readonly address?: string } | null;
   /** How many messages were sent, in the sequence that the broker gives credit in. */
   readonly delivery_count: number;
-  send(message: AmqpMessage): AmqpDelivery;
+  /** Bytes are sent as they are when their format is given; 0 is that of messages. */
+  send(message: AmqpOutgoing, tag?: undefined, format?: 0): AmqpDelivery;
 }
 
 /** A link that receives. */

@@ -27,13 +27,18 @@ const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
  * @returns A string, or bytes to be put into a data section.
  */
 export function sectionOf(body: Uint8Array): string | Uint8Array {
-  const text = lossy.decode(body);
+  return isText(body) ? lossy.decode(body) : body;
+}
+
+/** Whether a body is UTF-8. */
+export function isText(body: Uint8Array): boolean {
   // Only then it may stand for a byte that is no UTF-8; the strict decoder is the slower one.
-  if (!text.includes("\uFFFD")) return text;
+  if (!lossy.decode(body).includes("\uFFFD")) return true;
   try {
-    return strict.decode(body);
+    strict.decode(body);
+    return true;
   } catch {
-    return body;
+    return false;
   }
 }
 

@@ -3,8 +3,10 @@
  * cannot decode ends the connection, and leaves out of what type a value was.
  */
 
-import { Attached } from "@bq/core/transport";
+import { Buffer } from "node:buffer";
 import type { AmqpContext, AmqpMap, AmqpMessage, AmqpSession } from "./_amqp.ts";
+import { bodyOf, type ReadBody } from "./_body.ts";
+import { skim, type Skimmed } from "./_skim.ts";
 
 /** What a client's container encodes and decodes with. */
 export interface Codec {
@@ -51,9 +53,6 @@ const MESSAGE_ID = 0;
 const CORRELATION_ID = 5;
 const LARGEST_FORMAT = 0xffff_ffff;
 
-const SOURCES: Attached<AmqpMessage, { readonly bytes: Uint8Array; readonly codec: Codec }> =
-  new Attached();
-
 /**
  * Lets a session hand on its messages undecoded, as the client does with every format but 0.
  *
@@ -72,48 +71,80 @@ export function withoutDecoding(session: AmqpSession): void {
 }
 
 /**
- * Decodes what such a session hands on. It never throws: what cannot be decoded, or is of a format
- * that nobody knows, is its bytes.
- *
- * @param context What the client tells.
- * @param codec Decodes it.
- * @returns The message.
+ * A message that such a session handed on. Reading it never throws: what cannot be decoded, or is of a
+ * format that nobody knows, has all of its bytes as its body.
  */
-export function decoded({ message, format = 1 }: AmqpContext, codec: Codec): AmqpMessage {
-  if (!(message instanceof Uint8Array)) return message ?? {};
-  if (format !== 1) return { body: message, undecodable: true };
-  try {
-    const read = codec.message.decode(message);
-    SOURCES.set(read, { bytes: message, codec });
-    return read;
-  } catch {
-    return { body: message, undecodable: true };
-  }
-}
+export class Received {
+  /** Its body, and whether that is of a kind that carries no envelope. */
+  readonly body: ReadBody;
+  readonly #bytes: Buffer | undefined;
+  readonly #codec: Codec;
+  readonly #skimmed: Skimmed | undefined;
+  #message: AmqpMessage | undefined;
 
-/**
- * Gives what a copy takes over. It is read anew from the bytes, so that only copies cost that.
- *
- * @param message A message that came.
- * @returns Its values with their types, or without when its bytes are not known.
- */
-export function typedParts(message: AmqpMessage): TypedParts {
-  const source = SOURCES.get(message);
-  if (source === undefined) return untyped(message);
-  const found: Partial<Record<Section, readonly Typed[]>> = {};
-  const reader = new source.codec.types.Reader(source.bytes);
-  while (reader.remaining() > 0) {
-    const { descriptor, value } = reader.read();
-    if (BODY.has(descriptor?.value)) break;
-    const section = SECTIONS.get(descriptor?.value);
-    if (section !== undefined) found[section] = value as readonly Typed[];
+  /**
+   * @param context What the client tells.
+   * @param codec Decodes it.
+   */
+  constructor({ message, format = 1 }: AmqpContext, codec: Codec) {
+    this.#codec = codec;
+    if (!(message instanceof Uint8Array)) this.#message = message ?? {};
+    else if (format !== 1) this.#message = { body: message, undecodable: true };
+    else {
+      this.#bytes = Buffer.isBuffer(message) ? message : Buffer.from(message);
+      this.#skimmed = skim(this.#bytes);
+    }
+    this.body = this.#skimmed
+      ? { body: this.#skimmed.body, undecodable: false }
+      : this.#decodedBody();
   }
-  return {
-    annotations: mapOf(found.annotations),
-    properties: mapOf(found.properties),
-    messageId: given(found.identity?.[MESSAGE_ID]),
-    correlationId: given(found.identity?.[CORRELATION_ID]),
-  };
+
+  /** All of it, each section as flat as the client has it. */
+  get message(): AmqpMessage {
+    return this.#message ??= this.#decoded(this.#bytes!);
+  }
+
+  /** Its application properties. */
+  get properties(): AmqpMap {
+    return this.#skimmed?.properties ?? this.message.application_properties ?? {};
+  }
+
+  /** The broker's own count of earlier deliveries, if it is a number. */
+  get deliveryCount(): unknown {
+    return this.#skimmed ? this.#skimmed.deliveryCount : this.message.delivery_count;
+  }
+
+  /** What a copy takes over. It is read anew from the bytes, so that only copies cost that. */
+  get typed(): TypedParts {
+    if (this.#bytes === undefined || this.message.undecodable) return untyped(this.message);
+    const found: Partial<Record<Section, readonly Typed[]>> = {};
+    const reader = new this.#codec.types.Reader(this.#bytes);
+    while (reader.remaining() > 0) {
+      const { descriptor, value } = reader.read();
+      if (BODY.has(descriptor?.value)) break;
+      const section = SECTIONS.get(descriptor?.value);
+      if (section !== undefined) found[section] = value as readonly Typed[];
+    }
+    return {
+      annotations: mapOf(found.annotations),
+      properties: mapOf(found.properties),
+      messageId: given(found.identity?.[MESSAGE_ID]),
+      correlationId: given(found.identity?.[CORRELATION_ID]),
+    };
+  }
+
+  #decodedBody(): ReadBody {
+    const { body, undecodable } = bodyOf(this.message.body);
+    return { body, undecodable: undecodable || this.message.undecodable === true };
+  }
+
+  #decoded(bytes: Buffer): AmqpMessage {
+    try {
+      return this.#codec.message.decode(bytes);
+    } catch {
+      return { body: bytes, undecodable: true };
+    }
+  }
 }
 
 function untyped(message: AmqpMessage): TypedParts {

@@ -61,8 +61,8 @@ export async function browse(
   } finally {
     await receiver.close(AbortSignal.abort());
   }
-  return arrivals.map(({ message }) => {
-    const { body, headers } = toDelivery(queue, message);
+  return arrivals.map(({ received }) => {
+    const { body, headers } = toDelivery(queue, received);
     return { body, headers, state: "ready" };
   });
 }

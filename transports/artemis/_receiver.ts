@@ -1,13 +1,13 @@
 import { nextTick } from "node:process";
 import { type ConnectionError, unlessAborted } from "@bq/core/transport";
-import type { AmqpDelivery, AmqpMessage, AmqpReceiver, AmqpSession, Terminus } from "./_amqp.ts";
+import type { AmqpDelivery, AmqpReceiver, AmqpSession, Terminus } from "./_amqp.ts";
 import { type Connector, SESSION_BUFFER } from "./_connector.ts";
-import { decoded, withoutDecoding } from "./_decode.ts";
+import { Received, withoutDecoding } from "./_decode.ts";
 import { brokerError, connectionError } from "./_errors.ts";
 
 /** A message that came, until it is settled. */
 export interface Arrival {
-  readonly message: AmqpMessage;
+  readonly received: Received;
   readonly native: AmqpDelivery;
   readonly receiver: Receiver;
   settled: boolean;
@@ -82,7 +82,7 @@ export class Receiver {
     });
     this.#link.on(
       "message",
-      (context) => this.#arrived(decoded(context, codec), context.delivery!),
+      (context) => this.#arrived(new Received(context, codec), context.delivery!),
     );
     this.#link.on("receiver_drained", () => this.#drained());
     this.#link.on("receiver_error", refused);
@@ -177,11 +177,11 @@ export class Receiver {
     await unlessAborted(this.#closed.promise, signal, () => {});
   }
 
-  #arrived(message: AmqpMessage, native: AmqpDelivery): void {
+  #arrived(received: Received, native: AmqpDelivery): void {
     // What comes after the end goes back with the link.
     if (this.#over) return;
     this.#credit--;
-    const arrival = { message, native, receiver: this, settled: false };
+    const arrival = { received, native, receiver: this, settled: false };
     this.#span.push(arrival);
     this.#unsettled++;
     this.#listener.arrived(arrival);

@@ -5,7 +5,7 @@ import {
   type PublishOutcome,
   uncertainOutcome,
 } from "@bq/core/transport";
-import type { AmqpContext, AmqpDelivery, AmqpMessage, AmqpSender, AmqpSession } from "./_amqp.ts";
+import type { AmqpContext, AmqpDelivery, AmqpOutgoing, AmqpSender, AmqpSession } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
 import { brokerError, connectionError } from "./_errors.ts";
 
@@ -28,7 +28,7 @@ interface Batch {
 
 /** One message on its way. */
 interface Entry {
-  readonly message: AmqpMessage;
+  readonly message: AmqpOutgoing;
   readonly batch: Batch;
   readonly index: number;
   sent: boolean;
@@ -84,7 +84,7 @@ export class Sender {
    * @returns One outcome a message. It never rejects.
    */
   send(
-    messages: readonly AmqpMessage[],
+    messages: readonly AmqpOutgoing[],
     signal: AbortSignal | undefined,
   ): Promise<readonly PublishOutcome[]> {
     return new Promise((resolve) => {
@@ -148,13 +148,19 @@ export class Sender {
       const entry = this.#waiting.shift()!;
       if (entry.ended) continue;
       try {
-        this.#pending.set(link.send(this.#connector.writable(entry.message)), entry);
+        this.#pending.set(this.#hand(link, entry.message), entry);
         entry.sent = true;
         attached.handed++;
       } catch (error) {
         this.#end(entry, failed(this.#doing, error));
       }
     }
+  }
+
+  #hand(link: AmqpSender, message: AmqpOutgoing): AmqpDelivery {
+    return message instanceof Uint8Array
+      ? link.send(message, undefined, 0)
+      : link.send(this.#connector.writable(message));
   }
 
   #attach(): OpenLink {

@@ -1,5 +1,5 @@
 import { type Clock, within } from "@bq/core/transport";
-import type { AmqpMessage } from "./_amqp.ts";
+import type { AmqpOutgoing } from "./_amqp.ts";
 import type { Sender } from "./_sender.ts";
 
 /** Longest wait for the confirmation of a copy or a record, in milliseconds. */
@@ -16,7 +16,7 @@ const WRITE_MS = 20_000;
  */
 export async function confirmed(
   sender: Sender,
-  message: AmqpMessage,
+  message: AmqpOutgoing,
   clock: Clock,
   ended: AbortSignal,
 ): Promise<Error | undefined> {

@@ -15,9 +15,10 @@ import {
   type Projection,
   projectionOf,
 } from "@bq/core/transport";
-import { bodyOf, sectionOf } from "./_body.ts";
-import type { AmqpMap, AmqpMessage } from "./_amqp.ts";
-import { type TypedParts, typedParts } from "./_decode.ts";
+import { isText, sectionOf } from "./_body.ts";
+import type { AmqpMap, AmqpMessage, AmqpOutgoing } from "./_amqp.ts";
+import type { Received, TypedParts } from "./_decode.ts";
+import { encoded, type PlainMessage, type Texts } from "./_encode.ts";
 
 /** Where a JMS peer reads the URN, as JMSType. Contract: X1. */
 const JMS_TYPE = "x-opt-jms-type";
@@ -54,34 +55,37 @@ const OF_THE_BROKER = /^_{1,2}AMQ_/;
  *
  * @param outgoing The body, and what goes with it.
  * @param nowMs Now, in Unix milliseconds.
- * @param origin The native message of the delivery that is continued.
+ * @param received What came as the delivery that is continued.
  * @param expires Whether it keeps an expiry of what it continues.
- * @returns The message.
+ * @returns The message, or its bytes.
  */
 export function toMessage(
   outgoing: Outgoing,
   nowMs: number,
-  origin?: AmqpMessage,
+  received?: Received,
   expires: boolean = true,
-): AmqpMessage {
-  const { body, canonical, delayMs = 0, headers, verbatim } = outgoing;
-  const section = sectionOf(body);
-  const came = origin && typedParts(origin);
-  if (verbatim && origin !== undefined && came !== undefined) {
-    const as = native(origin, came, outgoingHeaders(outgoing));
-    return { ...kept(origin, came, expires), ...as, body: section };
-  }
-  const slots = projectionOf(body, canonical);
+): AmqpOutgoing {
+  const { body, canonical = false, delayMs = 0, verbatim } = outgoing;
   const delayed = delayMs > 0;
-  const alone = origin === undefined && headers === undefined && !delayed;
-  if (alone && slots !== null) return plain(slots, section);
+  const headers = outgoingHeaders(outgoing);
+  const slots = projectionOf(body, canonical);
+  if (slots !== null && received === undefined && !delayed && (canonical || isText(body))) {
+    const bytes = encoded(plain(slots, headers), body);
+    if (bytes !== undefined) return bytes;
+  }
+  const section = sectionOf(body);
+  const origin = received?.message;
+  const came = received?.typed;
+  if (verbatim && origin !== undefined && came !== undefined) {
+    return { ...kept(origin, came, expires), ...native(origin, came, headers), body: section };
+  }
   const annotations = {
     ...(slots === null ? {} : { [JMS_TYPE]: slots.urn }),
     ...annotationsOf(came),
     ...(delayed ? { [DELIVERY_TIME]: Math.ceil(nowMs + delayMs) } : {}),
   };
   const properties = {
-    ...foreignProperties(outgoingHeaders(outgoing), origin, came),
+    ...foreignProperties(headers, origin, came),
     ...(slots === null ? {} : contractProperties(slots)),
     ...(delayed ? { [DELAY]: String(Math.ceil(delayMs)) } : {}),
   };
@@ -100,49 +104,54 @@ export function toMessage(
  * Contract: X3, X4, X10, X11, G9.
  *
  * @param queue The queue that it was received from.
- * @param message The message.
+ * @param received What came.
  * @returns The delivery.
  */
-export function toDelivery(queue: string, message: AmqpMessage): Delivery {
-  const { body, undecodable } = bodyOf(message.body);
-  const properties = message.application_properties ?? {};
+export function toDelivery(queue: string, received: Received): Delivery {
+  const { body: { body, undecodable }, properties } = received;
   return {
     queue,
     body,
     headers: foreignHeaders(properties),
     schemaVersion: own(properties, SCHEMA_VERSION),
-    counting: artemisCounting(message.delivery_count),
-    ...(undecodable || message.undecodable ? { undecodable: true } : {}),
+    counting: artemisCounting(received.deliveryCount),
+    ...(undecodable ? { undecodable: true } : {}),
   };
 }
 
 /** The broker's own count of earlier deliveries. */
-export function deliveryCount(message: AmqpMessage): number {
-  return artemisCounting(message.delivery_count).floor ?? 0;
+export function deliveryCount(received: Received): number {
+  return artemisCounting(received.deliveryCount).floor ?? 0;
 }
 
-/** What most messages are, made without looking for what they have not. */
-function plain(slots: Projection, section: unknown): AmqpMessage {
+/** What most messages are: they continue nothing, and their headers are texts. */
+function plain(slots: Projection, headers: HeaderCarrier | undefined): PlainMessage {
+  const properties = contractProperties(slots);
   return {
     durable: true,
     ...identityOf(slots),
     message_annotations: { [JMS_TYPE]: slots.urn },
-    application_properties: contractProperties(slots),
-    body: section,
+    application_properties: headers === undefined
+      ? properties
+      : { ...foreignProperties(headers) as Texts, ...properties },
   };
 }
 
-function identityOf({ urn, traceId, createdAtMs }: Projection): AmqpMessage {
+function identityOf(
+  { urn, traceId, createdAtMs }: Projection,
+): Pick<PlainMessage, "subject" | "correlation_id" | "creation_time"> {
   return {
     // The broker gives JMS clients the subject as JMSType, and not the annotation.
     subject: urn,
     ...(traceId === null ? {} : { correlation_id: traceId }),
     // A timestamp is a 64-bit integer, and the client writes none that is no exact number.
-    ...(Number.isSafeInteger(createdAtMs) ? { creation_time: createdAtMs } : {}),
+    ...(Number.isSafeInteger(createdAtMs) ? { creation_time: createdAtMs! } : {}),
   };
 }
 
-function contractProperties({ schemaVersion, lang, attempts }: Projection): AmqpMap {
+function contractProperties(
+  { schemaVersion, lang, attempts }: Projection,
+): Texts {
   return {
     // Of a body in another version the body tells: a slot that does would keep it from being read.
     ...(schemaVersion === 1 ? { [SCHEMA_VERSION]: "1" } : {}),
@@ -155,8 +164,8 @@ function contractProperties({ schemaVersion, lang, attempts }: Projection): Amqp
 /** Headers as properties; what came goes on as the type that it was, also what has no text. */
 function foreignProperties(
   headers: HeaderCarrier | undefined,
-  origin: AmqpMessage | undefined,
-  came: TypedParts | undefined,
+  origin?: AmqpMessage,
+  came?: TypedParts,
 ): AmqpMap {
   const properties: Map<string, unknown> = new Map();
   const read = origin?.application_properties ?? {};

@@ -15,8 +15,8 @@ import {
   unlessAborted,
   type Verdict,
 } from "@bq/core/transport";
-import type { AmqpMessage } from "./_amqp.ts";
 import type { Connector } from "./_connector.ts";
+import type { Received } from "./_decode.ts";
 import { connectionError } from "./_errors.ts";
 import {
   accepted,
@@ -48,7 +48,7 @@ export interface SubscriptionSetup {
   /** Most deliveries; a snapshot's are counted. */
   readonly budget: number;
   /** What deliveries were made of, for whoever continues one. */
-  readonly natives: Attached<Delivery, AmqpMessage>;
+  readonly natives: Attached<Delivery, Received>;
   /** The link to a queue. */
   sender(queue: string): Sender;
   /** Called when the subscription has ended. */
@@ -138,7 +138,7 @@ export class ArtemisSubscription implements Subscription {
       case "retry": {
         const { attempts, delayMs } = verdict;
         // The broker's own count would not get past a higher one in the body. Contract: X10, X12.
-        const counts = attempts === deliveryCount(arrival.message) + 1;
+        const counts = attempts === deliveryCount(arrival.received) + 1;
         if (delayMs <= 0 && counts) return this.#settled(delivery, arrival, failed);
         const copy = { body: verdict.body, from: delivery, delayMs };
         return await this.#replace(delivery, arrival, delivery.queue, copy);
@@ -260,9 +260,9 @@ export class ArtemisSubscription implements Subscription {
     const taken = this.#window.splice(0, Math.min(max, this.#left));
     this.#left -= taken.length;
     return taken.map((arrival) => {
-      const delivery = toDelivery(this.#setup.queue, arrival.message);
+      const delivery = toDelivery(this.#setup.queue, arrival.received);
       this.#held.set(delivery, arrival);
-      this.#setup.natives.set(delivery, arrival.message);
+      this.#setup.natives.set(delivery, arrival.received);
       return delivery;
     });
   }
@@ -335,7 +335,7 @@ export class ArtemisSubscription implements Subscription {
     expires: boolean = true,
   ): Promise<"settled" | "expired"> {
     const { sender, context: { clock } } = this.#setup;
-    const message = toMessage(outgoing, clock.now(), arrival.message, expires);
+    const message = toMessage(outgoing, clock.now(), arrival.received, expires);
     const write = confirmed(sender(queue), message, clock, this.#ended.signal);
     this.#held.delete(delivery);
     this.#replacing.set(delivery, arrival);

@@ -19,7 +19,7 @@ import {
   type TransportContext,
   within,
 } from "@bq/core/transport";
-import type { AmqpMessage } from "./_amqp.ts";
+import type { Received } from "./_decode.ts";
 import { Connector } from "./_connector.ts";
 import { dial } from "./_dial.ts";
 import { browse, sizeOf } from "./_inspect.ts";
@@ -86,7 +86,7 @@ class OnArtemis implements ArtemisTransport {
   readonly #options: ResolvedOptions;
   readonly #senders: Map<string, Sender> = new Map();
   readonly #subscriptions: Set<ArtemisSubscription> = new Set();
-  readonly #natives: Attached<Delivery, AmqpMessage> = new Attached();
+  readonly #natives: Attached<Delivery, Received> = new Attached();
   readonly #closing: AbortController = new AbortController();
   #context: TransportContext | undefined;
   #connector: Connector | undefined;
@@ -220,7 +220,7 @@ class OnArtemis implements ArtemisTransport {
     return sender;
   }
 
-  #nativeOf({ from }: Outgoing): AmqpMessage | undefined {
+  #nativeOf({ from }: Outgoing): Received | undefined {
     return from && this.#natives.get(from);
   }
 

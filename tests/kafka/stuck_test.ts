@@ -108,8 +108,8 @@ test(
       assert.deepEqual(results.map(({ status }) => status), Array(3).fill("rejected"));
       await bq.close();
       await bench.lab.topics([queue], { partitions: 1 });
-      // Longer than the client tries.
-      await new Promise((resolve) => setTimeout(resolve, 12_000));
+      // Longer than the client tries: its five waits are 17 s together at most.
+      await new Promise((resolve) => setTimeout(resolve, 20_000));
       assert.deepEqual(await bench.lab.read(queue), []);
     }),
   { ignore },

@@ -84,6 +84,23 @@ test("a broker that does not answer is told as such, not as a TypeError", async 
   assert.match(String(await sizeOn(client)), /the topic 'shop': no broker answers/);
 });
 
+test("a question that is closed while its client connects leaves no connection", async () => {
+  const connecting = Promise.withResolvers<void>();
+  const did: string[] = [];
+  const client = kafkajsClient(remembering([{
+    connect: () => connecting.promise,
+    disconnect: () => Promise.resolve(void did.push("disconnect")),
+    fetchTopicMetadata: () => Promise.reject(new Error("asked")),
+  }]));
+  const asked = client.partitions(["shop"]);
+  await Promise.resolve();
+  await client.close();
+  did.push("closed");
+  connecting.resolve();
+  await assert.rejects(asked, { code: "closed" });
+  assert.deepEqual(did, ["disconnect", "closed", "disconnect"]);
+});
+
 const clients: Readonly<Record<string, () => KafkaClient>> = {
   "kafkajs": () => kafkajsClient(kafkaOf(broker())),
   "@platformatic/kafka": () =>

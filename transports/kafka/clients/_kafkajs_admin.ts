@@ -58,15 +58,17 @@ export class Questions {
   }
 
   async #ask<T>(question: (admin: KafkajsAdmin) => Promise<T>): Promise<T> {
-    if (this.#closed) throw closedError("ask Kafka", "the client is closed");
+    const closed = closedError("ask Kafka", "the client is closed");
+    if (this.#closed) throw closed;
+    const admin = this.#admin ??= this.#kafka.admin({ retry: RETRY });
     try {
-      if (this.#admin === undefined) {
-        this.#admin = this.#kafka.admin({ retry: RETRY });
-        await this.#admin.connect();
-      }
-      return await question(this.#admin);
+      await admin.connect();
+      // One that was disconnected while it connected is connected all the same.
+      if (this.#closed) throw closed;
+      return await question(admin);
     } catch (error) {
-      await this.#forget();
+      if (this.#admin === admin) this.#admin = undefined;
+      await admin.disconnect().catch(() => {});
       throw error;
     }
   }
@@ -91,7 +93,8 @@ export async function partitionsOf(
 ): Promise<number | undefined> {
   try {
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-    return topics.find(({ name }) => name === topic)?.partitions.length;
+    // One that is quite new has none yet.
+    return topics.find(({ name }) => name === topic)?.partitions.length || undefined;
   } catch (error) {
     if (isUnknownTopic(error)) return undefined;
     // The client swallows what every broker said, and stumbles over the answer that it does not have.

@@ -67,6 +67,29 @@ live(
   },
 );
 
+for (const spelling of ["bq-replay-bypass", "bq_replay_bypass"]) {
+  live(
+    `a replay marked as ${spelling} is one, and its copy is marked as JMS allows`,
+    async (lab) => {
+      const { bq } = lab.app({ maxAttempts: 5, retry: { baseMs: 50 } });
+      const replays: boolean[] = [];
+      bq.handle(U, (_, { replay }) => {
+        replays.push(replay);
+        throw new Error("fails");
+      });
+      for (const properties of [{ [spelling]: "1" }, {}]) {
+        await lab.peer.send(lab.queue, { body: B0, application_properties: properties });
+        assert.equal((await bq.consume({ maxMessages: 1, waitMs: 10_000 })).retried, 1);
+        const [copy = {}] = await lab.peer.receive(lab.queue);
+        const { bq_replay_bypass, "bq-replay-bypass": hyphened } = copy.application_properties!;
+        const marker = spelling in properties ? "1" : undefined;
+        assert.deepEqual([bq_replay_bypass, hyphened], [marker, undefined]);
+      }
+      assert.deepEqual(replays, [true, false]);
+    },
+  );
+}
+
 live(
   "a body that counts more than the broker is retried by a copy: a return would not count",
   async (lab) => {

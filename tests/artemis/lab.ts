@@ -102,6 +102,13 @@ export class Lab {
     await this.peer.manage("broker", "addAddressSettings", this.dead, settings);
   }
 
+  /** Makes writes to its queue fail, and nothing else: everybody may only receive from it. */
+  async forbidSending(): Promise<void> {
+    const [nobody, everybody] = ["nobody", "amq"];
+    const others = Array.from({ length: 6 }, () => everybody);
+    await this.peer.manage("broker", "addSecuritySettings", this.queue, nobody, ...others);
+  }
+
   /** Closes everything, the last first. */
   async close(): Promise<void> {
     for (const close of this.#closing.reverse()) await close();

@@ -6,6 +6,7 @@ import { absentArtemis, brokerOfFile, startArtemis } from "../brokers/mod.ts";
 import { B0, U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
 import { bytes, inLab, type Lab, nativeText } from "./lab.ts";
+import type { NativeMessage } from "./peer.ts";
 
 const ignore = await absentArtemis();
 const broker = brokerOfFile(ignore, () => startArtemis());
@@ -13,6 +14,9 @@ const broker = brokerOfFile(ignore, () => startArtemis());
 function live(name: string, work: (lab: Lab) => Promise<void>): void {
   test(name, () => inLab(broker().url, work), { ignore });
 }
+
+/** Bytes that are no UTF-8. */
+const NO_TEXT = Uint8Array.of(0xff, 0x00, 0xfe);
 
 /** Sends bytes as a message of that format. */
 async function sendRaw(queue: string, message: Uint8Array, format: number): Promise<void> {
@@ -68,6 +72,33 @@ live("a text that is no UTF-8 is poison, and its record holds its bytes", async 
   const message = rhea.message.encode({ body: B0 });
   message[message.length - 3] = 0xff;
   await recordOfRaw(lab, message, 0, message.subarray(-bytes(B0).length));
+});
+
+/** A body of one data section, and what is in it. */
+function dataOf({ body }: NativeMessage): unknown {
+  const { typecode, content } = body as { typecode?: number; content?: Uint8Array };
+  return { typecode, content: content && [...content] };
+}
+
+live("a body that is no UTF-8 goes out as a data section", async (lab) => {
+  const { bq } = lab.app();
+  await bq.publishRaw(lab.queue, NO_TEXT);
+  const [message = {}] = await lab.peer.receive(lab.queue);
+  assert.deepEqual(dataOf(message), { typecode: 0x75, content: [...NO_TEXT] });
+});
+
+live("the record of a gated body that is no UTF-8 is a data section of the same", async (lab) => {
+  const bytes = Buffer.from(NO_TEXT);
+  const properties = { bq_schema_version: "2" };
+  const { bq } = lab.app({ deadLetter: true });
+  // As a value of bytes it comes, and as data.
+  for (const body of [bytes, rhea.message.data_section(bytes)]) {
+    await lab.peer.send(lab.queue, { body, application_properties: properties });
+    await bq.consume({ maxMessages: 1, waitMs: 10_000 });
+    const [record = {}] = await lab.peer.receive(lab.dead);
+    assert.deepEqual(dataOf(record), { typecode: 0x75, content: [...NO_TEXT] });
+    assert.deepEqual({ ...record.application_properties }, properties);
+  }
 });
 
 live("a record does not expire, though its message would", async (lab) => {

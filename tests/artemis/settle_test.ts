@@ -72,6 +72,22 @@ live(
   },
 );
 
+live("what is in hand when its link closes comes again, uncounted", async (lab) => {
+  const transport = await lab.transport();
+  const bodies = [1, 2].map(numbered);
+  await transport.publish(lab.queue, bodies.map((body) => ({ body: bytes(body) })));
+  const subscription = await lab.subscribe(transport);
+  const taken: Delivery[] = [];
+  while (taken.length < bodies.length) taken.push(...await subscription.receive(2, 10_000));
+  // The broker is told nothing of the one; the other is released at the end.
+  assert.equal(await subscription.settle(taken[0]!, { kind: "leave" }), "settled");
+  await subscription.close();
+  const back = await lab.peer.receive(lab.queue, bodies.length);
+  assert.deepEqual(back.map(nativeText).sort(), bodies);
+  assert.deepEqual(back.map((message) => message.delivery_count ?? 0), [0, 0]);
+});
+
+// The broker counts some of what it takes back by itself, so that nothing is said of counts here.
 for (const what of ["session", "connection"] as const) {
   live(
     `what was in hand when the broker ended the ${what} is lost, and comes again`,

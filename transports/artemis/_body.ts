@@ -27,18 +27,13 @@ const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
  * @returns A string, or bytes to be put into a data section.
  */
 export function sectionOf(body: Uint8Array): string | Uint8Array {
-  return isText(body) ? lossy.decode(body) : body;
-}
-
-/** Whether a body is UTF-8. */
-export function isText(body: Uint8Array): boolean {
+  const text = lossy.decode(body);
   // Only then it may stand for a byte that is no UTF-8; the strict decoder is the slower one.
-  if (!lossy.decode(body).includes("\uFFFD")) return true;
+  if (!text.includes("\uFFFD")) return text;
   try {
-    strict.decode(body);
-    return true;
+    return strict.decode(body);
   } catch {
-    return false;
+    return body;
   }
 }
 

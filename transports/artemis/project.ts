@@ -15,7 +15,7 @@ import {
   type Projection,
   projectionOf,
 } from "@bq/core/transport";
-import { isText, sectionOf } from "./_body.ts";
+import { sectionOf } from "./_body.ts";
 import type { AmqpMap, AmqpMessage, AmqpOutgoing } from "./_amqp.ts";
 import type { Received, TypedParts } from "./_decode.ts";
 import { encoded, type PlainMessage, type Texts } from "./_encode.ts";
@@ -65,11 +65,12 @@ export function toMessage(
   received?: Received,
   expires: boolean = true,
 ): AmqpOutgoing {
-  const { body, canonical = false, delayMs = 0, verbatim } = outgoing;
+  const { body, canonical, delayMs = 0, verbatim } = outgoing;
   const delayed = delayMs > 0;
   const headers = outgoingHeaders(outgoing);
   const slots = projectionOf(body, canonical);
-  if (slots !== null && received === undefined && !delayed && (canonical || isText(body))) {
+  // A body that has slots is UTF-8.
+  if (slots !== null && received === undefined && !delayed) {
     const bytes = encoded(plain(slots, headers), body);
     if (bytes !== undefined) return bytes;
   }

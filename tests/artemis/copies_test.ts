@@ -148,6 +148,21 @@ live("a record of what nobody can read carries no slot of the contract", async (
   assert.equal(record.message_annotations, undefined);
 });
 
+live(
+  "a record of what is newer says the count of the broker, not that of its body",
+  async (lab) => {
+    const { bq } = lab.app({ deadLetter: true });
+    const newer = b0({ attempts: '"attempts":5' })
+      .replace('"schema_version":1', '"schema_version":2');
+    await lab.peer.send(lab.queue, { body: newer });
+    for (let times = 0; times < 2; times++) await lab.peer.receive(lab.queue, 1, "fail");
+    await bq.consume({ maxMessages: 1, waitMs: 10_000 });
+    const [record = {}] = await lab.peer.receive(lab.dead);
+    assert.equal(JSON.parse(nativeText(record)).dead_letter.attempts, 2);
+    assert.equal(record.application_properties?.["bq_attempts"], "2");
+  },
+);
+
 live("a restore has every slot as it came", async (lab) => {
   const transport = await lab.transport();
   const properties = {

@@ -78,13 +78,20 @@ for (const how of ["closed by its owner", "given up by the client"] as const) {
   });
 }
 
-/** A connection on which any exchange passes for one of the plugin, which is not part of RabbitMQ. */
-async function withAnyExchange(url: string): Promise<amqp.ChannelModel> {
+/**
+ * A connection on which any exchange passes for one of the plugin, which is not part of RabbitMQ; how
+ * it would have been declared is noted.
+ */
+async function withAnyExchange(
+  url: string,
+  declared: unknown[] = [],
+): Promise<amqp.ChannelModel> {
   const connection = await amqp.connect(url, { noDelay: true });
   const createChannel = connection.createChannel.bind(connection);
   connection.createChannel = async () => {
     const channel = await createChannel();
-    channel.assertExchange = async (exchange) => {
+    channel.assertExchange = async (exchange, type, options) => {
+      declared.push([exchange, type, options]);
       await channel.checkExchange(exchange);
       return { exchange };
     };
@@ -92,6 +99,34 @@ async function withAnyExchange(url: string): Promise<amqp.ChannelModel> {
   };
   return connection;
 }
+
+it("a delay exchange is declared as the plugin wants it, durable, and each message says its delay", async (lab) => {
+  const exchange = `delayed-${lab.queue}`;
+  const channel = await lab.admin.channel();
+  await channel.assertExchange(exchange, "direct", { durable: true });
+  const declared: unknown[] = [];
+  const connection = await withAnyExchange(lab.url, declared);
+  const { transport } = await lab.open({ connection, delayExchange: exchange });
+  const outcomes = await transport.publish(lab.queue, [{ body, delayMs: 1_500.5 }, { body }]);
+  assert.deepEqual(outcomes.map(({ status }) => status), ["confirmed", "confirmed"]);
+  const options = {
+    durable: true,
+    autoDelete: false,
+    arguments: { "x-delayed-type": "direct" },
+  };
+  assert.deepEqual(declared, [[exchange, "x-delayed-message", options]]);
+  const ways = [await lab.admin.take(lab.queue), await lab.admin.take(lab.queue)]
+    .map(({ fields, properties }) => [
+      fields.exchange,
+      fields.routingKey,
+      properties.headers?.["x-delay"],
+    ]);
+  assert.deepEqual(ways, [[exchange, lab.queue, 1_501], ["", lab.queue, undefined]]);
+  await transport.close();
+  await connection.close();
+  await channel.deleteExchange(exchange);
+  await channel.close();
+});
 
 it("what one connection learns of a queue that went, the other knows: it is bound again", async (lab) => {
   const exchange = `delayed-${lab.queue}`;

@@ -192,18 +192,31 @@ it("a dead-letter record has the whole projection and what the original had besi
   assert.deepEqual(headersOf(record), { ...HEADERS, ...CONTRACT });
 });
 
-it("a record of what cannot be read says what the original said", async (lab) => {
-  const { app, admin, queue } = lab;
-  const { bq } = app({ deadLetter: true });
-  await admin.declare(queue);
-  await admin.put(queue, "not json", { ...PROPERTIES, headers: { "x-attempts": 2, tenant: "7" } });
-  await bq.consume({ maxMessages: 1 });
-  const record = await admin.take(`${queue}.dlq`);
-  assert.equal(JSON.parse(bodyOf(record)).dead_letter.attempts, 2);
-  assert.equal(record.properties.messageId, PROPERTIES.messageId);
-  assert.equal(record.properties.expiration, undefined);
-  assert.deepEqual(headersOf(record), { "x-attempts": 2, tenant: "7" });
-});
+/** A readable envelope, but for its version; nobody counts by what it says of its attempts. */
+const NEWER = B0.replace('"schema_version":1', '"schema_version":2')
+  .replace('"attempts":0', '"attempts":5');
+const NEWER_SLOTS = { "x-schema-version": 2, "x-source-lang": "go" };
+
+for (
+  const [what, body, beside, messageId, slots] of [
+    ["cannot be read", "not json", { "x-attempts": 2 }, PROPERTIES.messageId, {}],
+    ["is newer", NEWER, { "x-attempts": 2 }, ID, NEWER_SLOTS],
+    ["is newer and was not counted", NEWER, {}, ID, { "x-attempts": 0, ...NEWER_SLOTS }],
+  ] as const
+) {
+  it(`a record of what ${what} says what the original said, the count included`, async ({ app, admin, queue }) => {
+    const { bq } = app({ deadLetter: true });
+    await admin.declare(queue);
+    await admin.put(queue, body, { ...PROPERTIES, headers: { ...beside, tenant: "7" } });
+    await bq.consume({ maxMessages: 1 });
+    const record = await admin.take(`${queue}.dlq`);
+    const headers = headersOf(record);
+    assert.equal(JSON.parse(bodyOf(record)).dead_letter.attempts, headers["x-attempts"]);
+    assert.equal(record.properties.messageId, messageId);
+    assert.equal(record.properties.expiration, undefined);
+    assert.deepEqual(headers, { tenant: "7", ...beside, ...slots });
+  });
+}
 
 it("headers that this client cannot write again are left out, the texts stay, and that is told", async (lab) => {
   const { app, admin, queue } = lab;

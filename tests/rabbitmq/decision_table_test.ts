@@ -1,11 +1,12 @@
 /** Every row of the contract's decision table for RabbitMQ, on a real broker. */
 
 import assert from "node:assert/strict";
-import type { BabelQueueOptions } from "@bq/core";
+import { type BabelQueueOptions, RetryAfterError } from "@bq/core";
+import { delayQueueOf } from "@bq/rabbitmq";
 import { absentRabbitmq, brokerOfFile, startRabbitmq } from "../brokers/mod.ts";
 import { B0, U } from "../contract/_vectors.ts";
 import { test } from "../harness.ts";
-import { bodyOf, headersOf, inLab } from "./lab.ts";
+import { bodyOf, headersOf, inLab, type Lab } from "./lab.ts";
 
 const ignore = await absentRabbitmq();
 const broker = brokerOfFile(ignore, () => startRabbitmq());
@@ -160,6 +161,79 @@ for (const row of ROWS) {
   );
 }
 
+/** A queue that refuses whatever is published beyond so many messages. */
+const limitedTo = (messages: number): Record<string, unknown> => ({
+  "x-max-length": messages,
+  "x-overflow": "reject-publish",
+});
+
+/** Puts a message on the queue, works on it once, and expects it back as it was, the failed write told. */
+async function unwritten(
+  { app, admin, queue }: Lab,
+  body: string,
+  options: BabelQueueOptions,
+  handler?: () => void | Promise<void>,
+): Promise<void> {
+  const { bq, seen } = app(options);
+  if (handler !== undefined) bq.handle(U, handler);
+  const headers = { "x-attempts": 0, tenant: "7" };
+  await admin.put(queue, body, { headers });
+  await bq.consume({ maxMessages: 1 });
+  await bq.close();
+  const told = seen.of("writeFailed").map(({ error }) => error.message);
+  assert.equal(told.length, 1, seen.events.map(({ type }) => type).join(" "));
+  assert.match(told[0]!, /the broker refused it/);
+  for (const event of ["retried", "released", "dropped", "deadLettered", "expired"] as const) {
+    assert.equal(seen.of(event).length, 0, event);
+  }
+  const back = await admin.take(queue);
+  assert.equal(bodyOf(back), body);
+  assert.deepEqual(headersOf(back), headers);
+}
+
+test(
+  "a retry copy that its queue refuses leaves the message where it is, and that is told",
+  () =>
+    inLab(broker(), async (lab) => {
+      const { admin, queue } = lab;
+      await admin.declare(queue, limitedTo(1));
+      await unwritten(lab, B0, { maxAttempts: 3 }, async () => {
+        await admin.put(queue, "what fills it");
+        throw new Error("boom");
+      });
+      assert.equal(bodyOf(await admin.take(queue)), "what fills it");
+      assert.equal(await admin.count(queue), 0);
+    }),
+  { ignore },
+);
+
+const LATER_MS = 1_000;
+
+for (
+  const [what, body, options] of [
+    ["retry", B0, { maxAttempts: 3 }],
+    ["release", B0, { onUnknownUrn: "release", unknownUrnReleaseDelayMs: LATER_MS }],
+    ["poison that is tried again", "not json", { retry: { baseMs: LATER_MS } }],
+  ] as const satisfies readonly (readonly [string, string, BabelQueueOptions])[]
+) {
+  test(
+    `a delayed copy that its delay queue refuses leaves the message where it is: ${what}`,
+    () =>
+      inLab(broker(), async (lab) => {
+        const { admin, queue } = lab;
+        await admin.declare(queue);
+        await admin.declare(delayQueueOf(queue, LATER_MS), limitedTo(0));
+        const fails = (): never => {
+          throw new RetryAfterError(LATER_MS);
+        };
+        await unwritten(lab, body, options, what === "retry" ? fails : undefined);
+        assert.equal(await admin.count(queue), 0);
+        assert.equal(await admin.count(delayQueueOf(queue, LATER_MS)), 0);
+      }),
+    { ignore },
+  );
+}
+
 test(
   "a dead-letter write that fails: given back after a pause, told, and written when it can be",
   () =>
@@ -170,7 +244,7 @@ test(
         times.push(performance.now());
         throw new Error("boom");
       });
-      await admin.declare(`${queue}.dlq`, { "x-max-length": 0, "x-overflow": "reject-publish" });
+      await admin.declare(`${queue}.dlq`, limitedTo(0));
       await bq.publishRaw(queue, new TextEncoder().encode(B0));
       const stop = new AbortController();
       const run = bq.run({ signal: stop.signal });

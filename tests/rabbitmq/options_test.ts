@@ -1,8 +1,10 @@
 /** What `rabbitmq()` takes and what it refuses, before anything is sent. */
 
 import assert from "node:assert/strict";
+import amqp from "amqplib";
 import { BabelQueueError } from "@bq/core";
 import { delayQueueOf, DELAYS_MS, rabbitmq, type RabbitmqOptions } from "@bq/rabbitmq";
+import { dial } from "../../transports/rabbitmq/_dial.ts";
 import { resolveOptions } from "../../transports/rabbitmq/options.ts";
 import { delayFor } from "../../transports/rabbitmq/delays.ts";
 import { test } from "../harness.ts";
@@ -80,6 +82,30 @@ test("Q15 the defaults are the contract's", () => {
     delayExchange: undefined,
     delayQueues: false,
   });
+});
+
+test("a socket sends what is small at once, whatever 'socket' says, and has the rest of it", async () => {
+  const { signal } = new AbortController();
+  const own = { noDelay: true, signal, timeout: 10_000 };
+  const { connect } = amqp;
+  const seen: unknown[] = [];
+  Object.assign(amqp, {
+    connect: (_: string, options: unknown) => {
+      seen.push(options);
+      return Promise.reject(new Error("nothing is dialled here"));
+    },
+  });
+  try {
+    for (const socket of [{}, { noDelay: false, keepAlive: false, servername: "inside" }]) {
+      await assert.rejects(dial(resolveOptions({ socket }), signal), /nothing is dialled/);
+    }
+  } finally {
+    Object.assign(amqp, { connect });
+  }
+  assert.deepEqual(seen, [
+    { keepAlive: true, ...own },
+    { keepAlive: false, servername: "inside", ...own },
+  ]);
 });
 
 test("capabilities and policy say how delays are made", () => {

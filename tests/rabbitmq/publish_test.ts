@@ -230,37 +230,3 @@ it("a raw body that is no envelope has the slots that need none", async (lab) =>
   assert.equal(properties.type, undefined);
   assert.equal(properties.messageId, undefined);
 });
-
-it("while the broker is short of memory nothing is sent, and everything is when it is not", async (lab) => {
-  const { bq, seen } = lab.app();
-  const handled: number[] = [];
-  bq.handle(U, ({ n }) => void handled.push(Number(n)));
-  await bq.publish(U, { n: 0 });
-  const shortOf = "{resource_limit, memory, node()}";
-  const alarm = (on: boolean): Promise<string> =>
-    broker().ctl(
-      "eval",
-      on ? `rabbit_alarm:set_alarm({${shortOf}, []}).` : `rabbit_alarm:clear_alarm(${shortOf}).`,
-    );
-  await alarm(true);
-  try {
-    // The broker tells a connection when it publishes.
-    const first = bq.publish(U, { n: 1 }, { timeoutMs: 60_000 });
-    await seen.waitFor((event) =>
-      event.type === "warning" && /takes no publishes/.test(event.message)
-    );
-    await assert.rejects(bq.publish(U, { n: 2 }, { timeoutMs: 500 }), {
-      code: "publish_failed",
-      message: /no confirmation|takes none now/,
-    });
-    // What is received is acknowledged all the same, on a connection that does not publish.
-    await bq.consume({ maxMessages: 1 });
-    assert.deepEqual(handled, [0]);
-    await alarm(false);
-    await first;
-  } finally {
-    await alarm(false);
-  }
-  await bq.consume();
-  assert.deepEqual(handled, [0, 1]);
-});

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import amqp from "amqplib";
 import { ConnectionError } from "@bq/core";
+import type { RabbitmqOptions } from "@bq/rabbitmq";
 import { absentRabbitmq, brokerOfFile, startProxy, startRabbitmq } from "../brokers/mod.ts";
 import { U } from "../contract/_vectors.ts";
 import { eventually, test } from "../harness.ts";
@@ -14,6 +15,13 @@ const VM = "-rabbit consumer_timeout 1000 -rabbit channel_tick_interval 300";
 const broker = brokerOfFile(ignore, () => startRabbitmq({ vm: VM }));
 const it = (name: string, work: (lab: Lab) => Promise<void>): void =>
   test(name, () => inLab(broker(), work), { ignore, timeoutMs: 120_000 });
+
+/** A rule that holds however messages are received: each way gets its channel back by itself. */
+const both = (name: string, work: (lab: Lab, way: RabbitmqOptions) => Promise<void>): void => {
+  for (const receive of ["consume", "get"] as const) {
+    it(`'${receive}': ${name}`, (lab) => work(lab, { receive, pollIntervalMs: 50 }));
+  }
+};
 
 /** A worker at work, its end, and what it did. */
 function working(lab: Lab, transport?: ReturnType<Lab["transport"]>) {
@@ -33,36 +41,39 @@ function working(lab: Lab, transport?: ReturnType<Lab["transport"]>) {
   };
 }
 
-it("a delivery of a channel that the broker timed out settles as nothing, is told, and comes again", async (lab) => {
-  const worker = working(lab);
-  const aborted: boolean[] = [];
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  worker.bq.handle(U, async (_, ctx) => {
-    if (aborted.length === 0) {
-      await new Promise<void>((resolve) => {
-        ctx.signal.addEventListener("abort", () => resolve(), { once: true });
-      });
-    }
-    aborted.push(ctx.signal.aborted);
-    if (aborted.length === 2) end();
-  });
-  await worker.bq.publish(U, {});
-  const run = worker.start();
-  const lost = await worker.seen.waitFor("leaseLost");
-  assert.match(lost.error!.message, /timed out/);
-  await ended;
-  assert.deepEqual(aborted, [true, false]);
-  const warnings = worker.seen.of("warning").map(({ message }) => message);
-  assert.ok(warnings.some((message) => /channel_lost.*timed out/.test(message)), `${warnings}`);
-  assert.equal(worker.seen.of("disconnected").length, 0, "the connection stays");
-  worker.stop();
-  await run;
-  assert.equal(worker.seen.of("handled").length, 1);
-  assert.equal(await lab.admin.count(lab.queue), 0);
-});
+both(
+  "a delivery of a channel that the broker timed out settles as nothing, is told, and comes again",
+  async (lab, way) => {
+    const worker = working(lab, lab.transport(way));
+    const aborted: boolean[] = [];
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    worker.bq.handle(U, async (_, ctx) => {
+      if (aborted.length === 0) {
+        await new Promise<void>((resolve) => {
+          ctx.signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+      }
+      aborted.push(ctx.signal.aborted);
+      if (aborted.length === 2) end();
+    });
+    await worker.bq.publish(U, {});
+    const run = worker.start();
+    const lost = await worker.seen.waitFor("leaseLost");
+    assert.match(lost.error!.message, /timed out/);
+    await ended;
+    assert.deepEqual(aborted, [true, false]);
+    const warnings = worker.seen.of("warning").map(({ message }) => message);
+    assert.ok(warnings.some((message) => /channel_lost.*timed out/.test(message)), `${warnings}`);
+    assert.equal(worker.seen.of("disconnected").length, 0, "the connection stays");
+    worker.stop();
+    await run;
+    assert.equal(worker.seen.of("handled").length, 1);
+    assert.equal(await lab.admin.count(lab.queue), 0);
+  },
+);
 
-it("a settle on a dead channel touches nothing of the next one", async (lab) => {
-  const { transport } = await lab.open();
+both("a settle on a dead channel touches nothing of the next one", async (lab, way) => {
+  const { transport } = await lab.open(way);
   const body = new TextEncoder().encode("any");
   await transport.publish(lab.queue, [{ body }]);
   const lost: unknown[] = [];
@@ -92,8 +103,8 @@ it("a settle on a dead channel touches nothing of the next one", async (lab) => 
   assert.equal(await lab.admin.count(`${lab.queue}.dlq`), null);
 });
 
-it("a worker goes on after its connections were closed by an operator", async (lab) => {
-  const worker = working(lab);
+both("a worker goes on after its connections were closed by an operator", async (lab, way) => {
+  const worker = working(lab, lab.transport(way));
   worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
   await worker.bq.publish(U, { n: 0 });
   const run = worker.start();
@@ -108,43 +119,75 @@ it("a worker goes on after its connections were closed by an operator", async (l
   await run;
 });
 
-it("a worker goes on after its queue was deleted", async (lab) => {
-  const worker = working(lab);
+both(
+  "a worker goes on after its broker was restarted, with what was not settled and what came since",
+  async (lab, way) => {
+    const worker = working(lab, lab.transport(way));
+    const lost: boolean[] = [];
+    worker.bq.handle(U, async ({ n }, ctx) => {
+      worker.handled.push(Number(n));
+      if (worker.handled.length > 1) return;
+      await new Promise<void>((resolve) => {
+        ctx.signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+      lost.push(ctx.signal.aborted);
+    });
+    await worker.bq.publish(U, { n: 0 });
+    const run = worker.start();
+    await eventually(() => worker.handled.length === 1);
+    await broker().restart();
+    await worker.bq.publish(U, { n: 1 }, { timeoutMs: 60_000 });
+    // The longer the broker is away, the longer the worker waits before it asks again.
+    await eventually(() => worker.handled.includes(1), { timeoutMs: 60_000 });
+    worker.stop();
+    await run;
+    assert.deepEqual(lost, [true]);
+    assert.deepEqual(worker.handled.slice(0, 2), [0, 0]);
+    assert.equal(await lab.admin.count(lab.queue), 0);
+  },
+);
+
+both("a worker whose queue was deleted declares it again, and goes on", async (lab, way) => {
+  const worker = working(lab, lab.transport(way));
   worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
   await worker.bq.publish(U, { n: 0 });
   const run = worker.start();
   await eventually(() => worker.handled.length === 1);
   await lab.admin.delete(lab.queue);
   await worker.seen.waitFor("receiveFailed");
+  await eventually(async () => await lab.admin.count(lab.queue) === 0);
   await worker.bq.publish(U, { n: 1 });
   await eventually(() => worker.handled.includes(1));
   worker.stop();
   await run;
 });
 
-it("a worker whose broker falls silent notices by the heartbeat, and goes on when it is back", async (lab) => {
-  const proxy = await startProxy(broker().port);
-  const url = new URL(lab.url);
-  url.port = `${proxy.port}`;
-  try {
-    const worker = working(lab, lab.transport({ url: url.href, heartbeatMs: 1_000 }));
-    worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
-    await worker.bq.publish(U, { n: 0 });
-    const run = worker.start();
-    await eventually(() => worker.handled.length === 1);
-    proxy.stall();
-    const { error } = await worker.seen.waitFor("disconnected");
-    assert.match(error!.message, /Heartbeat timeout/);
-    proxy.resume();
-    await worker.bq.publish(U, { n: 1 });
-    await eventually(() => worker.handled.includes(1));
-    worker.stop();
-    await run;
-    await worker.bq.close();
-  } finally {
-    await proxy.close();
-  }
-});
+both(
+  "a worker whose broker falls silent notices by the heartbeat, and goes on when it is back",
+  async (lab, way) => {
+    const proxy = await startProxy(broker().port);
+    const url = new URL(lab.url);
+    url.port = `${proxy.port}`;
+    try {
+      const worker = working(lab, lab.transport({ url: url.href, heartbeatMs: 1_000, ...way }));
+      worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
+      await worker.bq.publish(U, { n: 0 });
+      const run = worker.start();
+      await eventually(() => worker.handled.length === 1);
+      proxy.stall();
+      const { error } = await worker.seen.waitFor("disconnected");
+      assert.match(error!.message, /Heartbeat timeout/);
+      proxy.resume();
+      await worker.bq.publish(U, { n: 1 });
+      await eventually(() => worker.handled.includes(1));
+      worker.stop();
+      await run;
+      await worker.bq.close();
+    } finally {
+      await proxy.close();
+    }
+  },
+);
 
 it("close() ends in its time while the broker does not answer", async (lab) => {
   const proxy = await startProxy(broker().port);

@@ -48,6 +48,18 @@ const REPLAYS: ReadonlySet<string> = new Set([HEADER_REPLAY_BYPASS, JMS_REPLAY])
 /** The broker's own properties; one of them makes it swallow a second message with the same value. */
 const OF_THE_BROKER = /^_{1,2}AMQ_/;
 
+/** How a message is made. */
+export interface Manner {
+  /**
+   * Whether it keeps an expiry of what it continues.
+   *
+   * @default {true}
+   */
+  readonly expires?: boolean;
+  /** The count beside the body, where nobody counts by what the body says. */
+  readonly attempts?: number;
+}
+
 /**
  * Makes the message for a body. What it continues gives its foreign headers, and the properties that
  * the contract says nothing about: group, priority, expiry, reply-to, and the route that it came by.
@@ -56,19 +68,20 @@ const OF_THE_BROKER = /^_{1,2}AMQ_/;
  * @param outgoing The body, and what goes with it.
  * @param nowMs Now, in Unix milliseconds.
  * @param received What came as the delivery that is continued.
- * @param expires Whether it keeps an expiry of what it continues.
+ * @param manner What is otherwise than the body and that delivery say.
  * @returns The message, or its bytes.
  */
 export function toMessage(
   outgoing: Outgoing,
   nowMs: number,
   received?: Received,
-  expires: boolean = true,
+  { expires = true, attempts }: Manner = {},
 ): AmqpOutgoing {
   const { body, canonical, delayMs = 0, verbatim } = outgoing;
   const delayed = delayMs > 0;
   const headers = outgoingHeaders(outgoing);
-  const slots = projectionOf(body, canonical);
+  const read = projectionOf(body, canonical);
+  const slots = read === null || attempts === undefined ? read : { ...read, attempts };
   // A body that has slots is UTF-8.
   if (slots !== null && received === undefined && !delayed) {
     const bytes = encoded(plain(slots, headers), body);

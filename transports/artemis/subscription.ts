@@ -30,7 +30,7 @@ import {
 import type { Sender } from "./_sender.ts";
 import { confirmed } from "./_write.ts";
 import { type Waiter, Waiters } from "./_waiters.ts";
-import { deliveryCount, toDelivery, toMessage } from "./project.ts";
+import { deliveryCount, type Manner, toDelivery, toMessage } from "./project.ts";
 
 /** Receives at a time: while one waits, slots that became free are asked for by the other. */
 const LANES = 2;
@@ -156,8 +156,12 @@ export class ArtemisSubscription implements Subscription {
         const outgoing: Outgoing = reason === "gated"
           ? { body: record, from, verbatim: true }
           : { body: record, from };
-        // What was kept for good does not vanish when its time is over.
-        return await this.#replace(delivery, arrival, queue, outgoing, false);
+        // What was kept for good does not vanish when its time is over. A body that is refused may say
+        // a count that nobody counts by.
+        const manner = reason === "poison"
+          ? { expires: false, attempts: deliveryCount(arrival.received) }
+          : { expires: false };
+        return await this.#replace(delivery, arrival, queue, outgoing, manner);
       }
     }
   }
@@ -332,10 +336,10 @@ export class ArtemisSubscription implements Subscription {
     arrival: Arrival,
     queue: string,
     outgoing: Outgoing,
-    expires: boolean = true,
+    manner?: Manner,
   ): Promise<"settled" | "expired"> {
     const { sender, context: { clock } } = this.#setup;
-    const message = toMessage(outgoing, clock.now(), arrival.received, expires);
+    const message = toMessage(outgoing, clock.now(), arrival.received, manner);
     const write = confirmed(sender(queue), message, clock, this.#ended.signal);
     this.#held.delete(delivery);
     this.#replacing.set(delivery, arrival);

@@ -42,6 +42,8 @@ export class Link {
   #ended = false;
   /** Whether there was a connection ever. */
   #stood = false;
+  /** How often it was lost. */
+  #losses = 0;
   #forget: () => void = () => {};
 
   /** @param setup What it works with. */
@@ -252,10 +254,13 @@ export class Link {
   async #reopen(): Promise<void> {
     const { clock, random } = this.#setup;
     const { signal } = this.#closing;
-    for (let waitMs = FIRST_BACK_OFF_MS; this.#connection === undefined; waitMs *= 2) {
+    const loss = ++this.#losses;
+    // A call may have opened it meanwhile; when it was lost again since, its waits began anew.
+    const isOver = (): boolean => this.#connection !== undefined || loss !== this.#losses;
+    for (let waitMs = FIRST_BACK_OFF_MS; !isOver(); waitMs *= 2) {
       const longestMs = Math.min(waitMs, LONGEST_BACK_OFF_MS);
       await clock.sleep(longestMs * (1 - random() / 2), signal);
-      if (signal.aborted) return;
+      if (signal.aborted || isOver()) return;
       try {
         await this.open();
       } catch (error) {

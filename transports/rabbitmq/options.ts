@@ -17,7 +17,11 @@ import {
 } from "@bq/core/transport";
 import type { RabbitConnection } from "./client.ts";
 
-/** More for the sockets of a connection, handed to amqplib as they are; for instance `ca`, `cert`, `key`, `servername`, `clientProperties`. */
+/**
+ * More for the sockets of a connection, handed to amqplib as they are; for instance `ca`, `cert`, `key`,
+ * `servername`, `clientProperties`. `noDelay` is always true, and `timeout` and `signal` are the
+ * transport's own.
+ */
 export interface ConnectionOptions {
   /** One of them. */
   readonly [option: string]: unknown;

@@ -11,6 +11,7 @@ import {
   type Projection,
   projectionOf,
   recordHeaders,
+  type Verdict,
 } from "@bq/core/transport";
 import type { RabbitHeaders, RabbitMessage, RabbitProperties } from "./client.ts";
 
@@ -177,19 +178,24 @@ export function copyProperties(
  * It does not expire, and its headers have no replay marker. Contract: Q14, G9a.
  *
  * @param original The message that failed for good.
- * @param record The record.
+ * @param verdict The record, and why there is one.
  */
 export function recordProperties(
   { properties }: RabbitMessage,
-  record: Uint8Array,
+  { record, reason }: Pick<Extract<Verdict, { kind: "deadLetter" }>, "record" | "reason">,
 ): RabbitProperties {
   const projection = projectionOf(record);
   // Whether one may stay depends on its name alone.
   const foreign = foreignHeaders(properties.headers) as Record<string, string>;
   const headers: Record<string, unknown> = { ...recordHeaders(foreign) };
   const count = attemptsOf(properties.headers);
-  if (projection !== null) Object.assign(headers, contractHeaders(projection));
-  else if (count !== undefined) headers["x-attempts"] = count;
+  if (projection === null) {
+    if (count !== undefined) headers["x-attempts"] = count;
+  } else {
+    // A body that is refused may say something else, which nobody counts by. Contract: Q11, G14.
+    const attempts = reason === "poison" ? count ?? 0 : projection.attempts;
+    Object.assign(headers, contractHeaders({ ...projection, attempts }));
+  }
   const said = onlySet(slots(projection, headers));
   return { ...carried(properties, undefined), ...said, expiration: undefined };
 }

@@ -211,7 +211,7 @@ export class RabbitmqSubscription implements Subscription {
       }
       case "deadLetter": {
         const place = { queue: verdict.queue, deadLetters: true };
-        return letter(place, verdict.record, recordProperties(message, verdict.record));
+        return letter(place, verdict.record, recordProperties(message, verdict));
       }
     }
   }

@@ -11,7 +11,8 @@
  */
 
 import process from "node:process";
-import { startArtemis, startProxy } from "../tests/brokers/mod.ts";
+import { startArtemis } from "../tests/brokers/mod.ts";
+import { startFar } from "./_far.ts";
 import { barePublish, bareReceive, type Way } from "./_artemis_bare.ts";
 import { publish, work } from "./_artemis_ours.ts";
 import { ratioInTurn, report, runtime } from "./_measure.ts";
@@ -21,8 +22,7 @@ const JOBS = Number(process.env["BQ_BENCH_JOBS"] ?? 10_000);
 const WINDOW = 100;
 
 const broker = await startArtemis();
-const proxy = await startProxy(broker.port);
-proxy.delay(1, 1);
+const distant = await startFar(broker.port);
 
 /** How many times as fast one way is as another. */
 async function line(
@@ -42,7 +42,7 @@ console.log(`@bq/artemis on ${runtime}, ${ROUNDS} rounds of ${JOBS} messages; ti
 for (
   const [place, port, slow] of [["loopback", broker.port, 4], [
     "2 ms away",
-    proxy.port,
+    distant.port,
     20,
   ]] as const
 ) {
@@ -63,6 +63,6 @@ for (
   await line(`${worker} / 1 handler`, place, port, undefined, work(WINDOW), work(1), few);
 }
 
-await proxy.close();
+await distant.close();
 await broker.stop();
 process.exit(0);

@@ -11,7 +11,8 @@
  */
 
 import process from "node:process";
-import { startProxy, startRabbitmq } from "../tests/brokers/mod.ts";
+import { startRabbitmq } from "../tests/brokers/mod.ts";
+import { startFar } from "./_far.ts";
 import { ratioInTurn, report, runtime } from "./_measure.ts";
 import { bareConsume, bareGet, barePublish, type Way } from "./_rabbitmq_bare.ts";
 import { publishEach, publishMany, work } from "./_rabbitmq_ours.ts";
@@ -21,9 +22,8 @@ const JOBS = Number(process.env["BQ_BENCH_JOBS"] ?? 10_000);
 const WINDOW = 100;
 
 const broker = await startRabbitmq();
-const proxy = await startProxy(broker.port);
-proxy.delay(1, 1);
-const far = broker.url.replace(`:${broker.port}`, `:${proxy.port}`);
+const distant = await startFar(broker.port);
+const far = broker.url.replace(`:${broker.port}`, `:${distant.port}`);
 
 interface Place {
   readonly name: string;
@@ -88,6 +88,6 @@ function slowly(way: Way): Way {
   return (url) => way(url, NEAR.slow);
 }
 
-await proxy.close();
+await distant.close();
 await broker.stop();
 process.exit(0);

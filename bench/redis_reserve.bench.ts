@@ -10,7 +10,8 @@
  */
 
 import process from "node:process";
-import { startProxy, startRedis } from "../tests/brokers/mod.ts";
+import { startRedis } from "../tests/brokers/mod.ts";
+import { startFar } from "./_far.ts";
 import { ratioInTurn, report, runtime } from "./_measure.ts";
 import { benchmarkRate, serverTime } from "./_redis_limits.ts";
 import { bareLoop, barePickUp, barePush, serverLimit } from "./_redis_bare.ts";
@@ -140,9 +141,8 @@ await line(
   () => benchmarkRate(port, { ...single, batch: 50 }, 10 * JOBS, 1),
 );
 
-const proxy = await startProxy(port);
-proxy.delay(1, 1);
-const far = { ...one, port: proxy.port, count: Math.min(1_000, one.count) };
+const distant = await startFar(port);
+const far = { ...one, port: distant.port, count: Math.min(1_000, one.count) };
 await race("zset, 1 handler, 2 ms away / BullMQ", "0.3 KB", 1.1, zset, far);
 await line(
   "the bare client's loop, 2 ms away / BullMQ",
@@ -151,7 +151,7 @@ await line(
   () => bareLoop(far.port, far.count),
   () => bullmq(far),
 );
-await proxy.close();
+await distant.close();
 
 for (const layout of ["zset", "legacy"] as const) {
   await line(

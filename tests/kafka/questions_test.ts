@@ -59,7 +59,7 @@ async function sizeOn(client: KafkajsLike): Promise<unknown> {
 test("size() asks the new leader when a partition has moved, whatever the client remembers", async () => {
   const client = remembering([moved, moved, found]);
   assert.deepEqual(await sizeOn(client), { ready: 5, delayed: 0, inFlight: 0 });
-  assert.equal(client.made, 3);
+  assert.ok(client.made >= 3, `${client.made} were made`);
 });
 
 test("size() says in the end that there is no leader", async () => {
@@ -84,21 +84,38 @@ test("a broker that does not answer is told as such, not as a TypeError", async 
   assert.match(String(await sizeOn(client)), /the topic 'shop': no broker answers/);
 });
 
-test("a question that is closed while its client connects leaves no connection", async () => {
-  const connecting = Promise.withResolvers<void>();
-  const did: string[] = [];
-  const client = kafkajsClient(remembering([{
-    connect: () => connecting.promise,
-    disconnect: () => Promise.resolve(void did.push("disconnect")),
-    fetchTopicMetadata: () => Promise.reject(new Error("asked")),
-  }]));
-  const asked = client.partitions(["shop"]);
-  await Promise.resolve();
+test("a question that is closed while its client connects or answers leaves no connection", async () => {
+  for (const slow of ["connect", "fetchTopicMetadata"] as const) {
+    const answering = Promise.withResolvers<never>();
+    const did: string[] = [];
+    const kafka = remembering([{
+      disconnect: () => Promise.resolve(void did.push("disconnect")),
+      [slow]: () => answering.promise,
+    }]);
+    const client = kafkajsClient(kafka);
+    const asked = client.partitions(["shop"]);
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    await client.close();
+    did.push("closed");
+    // The client is used again meanwhile.
+    await client.connect();
+    answering.resolve({ topics: [] } as never);
+    if (slow === "connect") await assert.rejects(asked, { code: "closed" });
+    else assert.equal((await asked).size, 0);
+    assert.deepEqual(did, ["disconnect", "closed", "disconnect"], slow);
+    await client.close();
+  }
+});
+
+test("a question without an answer holds up no other, and close() ends it", async () => {
+  const never: Partial<KafkajsAdmin> = { fetchTopicMetadata: () => new Promise(() => {}) };
+  const kafka = remembering([never, found]);
+  const client = kafkajsClient(kafka);
+  void client.partitions(["stuck"]);
+  assert.equal((await client.partitions(["shop"])).get("shop"), 1);
+  assert.equal((await client.ranges("shop")).length, 1);
+  assert.equal(kafka.made, 2, "the one that answered is kept");
   await client.close();
-  did.push("closed");
-  connecting.resolve();
-  await assert.rejects(asked, { code: "closed" });
-  assert.deepEqual(did, ["disconnect", "closed", "disconnect"]);
 });
 
 const clients: Readonly<Record<string, () => KafkaClient>> = {

@@ -202,6 +202,7 @@ for (
     ["cannot be read", "not json", { "x-attempts": 2 }, PROPERTIES.messageId, {}],
     ["is newer", NEWER, { "x-attempts": 2 }, ID, NEWER_SLOTS],
     ["is newer and was not counted", NEWER, {}, ID, { "x-attempts": 0, ...NEWER_SLOTS }],
+    ["has no possible count", NEWER, { "x-attempts": -5 }, ID, { ...NEWER_SLOTS, "x-attempts": 0 }],
   ] as const
 ) {
   it(`a record of what ${what} says what the original said, the count included`, async ({ app, admin, queue }) => {

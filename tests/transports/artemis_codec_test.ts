@@ -239,3 +239,32 @@ test("a text that is no UTF-8 keeps its bytes", () => {
   const { body } = toDelivery("shop", new Received({ message: bytes as never, format: 1 }, codec));
   assert.deepEqual(Buffer.from(body), bytes.subarray(bytes.length - utf8.encode(B0).length));
 });
+
+/** A message whose body is one value. */
+function valued(...bytes: readonly number[]): Buffer {
+  return Buffer.from([0x00, 0x53, 0x77, ...bytes]);
+}
+
+const MANY = [0x03, 0x93, 0x87, 0x00] as const;
+
+test("a count that no message can hold is not believed: its bytes are the body", () => {
+  const rows: Readonly<Record<string, Buffer>> = {
+    "an array of nothing": valued(0xf0, 0, 0, 0, 5, ...MANY, 0x40),
+    "an array of empty lists": valued(0xf0, 0, 0, 0, 5, ...MANY, 0x45),
+    "a list": valued(0xd0, 0, 0, 0, 5, ...MANY, 0x40),
+    "a map in a list": valued(0xc0, 12, 1, 0xd1, 0, 0, 0, 5, ...MANY, 0x40),
+    "more values than are believed": Buffer.concat([
+      valued(0xf0, 0, 2, 0, 5, 0, 2, 0, 0, 0x50),
+      Buffer.alloc(0x20000),
+    ]),
+    "values in each other": valued(...Array.from({ length: 200 }, () => [0xc0, 9, 1]).flat(), 0x40),
+  };
+  for (const [what, bytes] of Object.entries(rows)) {
+    const { undecodable, body } = toDelivery(
+      "shop",
+      new Received({ message: bytes as never, format: 1 }, codec),
+    );
+    assert.equal(undecodable, true, what);
+    assert.deepEqual(Buffer.from(body), bytes, what);
+  }
+});

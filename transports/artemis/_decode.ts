@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import type { AmqpContext, AmqpMap, AmqpMessage, AmqpSession } from "./_amqp.ts";
 import { bodyOf, type ReadBody } from "./_body.ts";
+import { isReadable } from "./_bounds.ts";
 import { skim, type Skimmed } from "./_skim.ts";
 
 /** What a client's container encodes and decodes with. */
@@ -140,10 +141,11 @@ export class Received {
 
   #decoded(bytes: Buffer): AmqpMessage {
     try {
-      return this.#codec.message.decode(bytes);
+      if (isReadable(bytes)) return this.#codec.message.decode(bytes);
     } catch {
-      return { body: bytes, undecodable: true };
+      // Its bytes are what is left of it.
     }
+    return { body: bytes, undecodable: true };
   }
 }
 

@@ -10,6 +10,7 @@ import {
   NO_HEADERS,
   type Projection,
   projectionOf,
+  reconcile,
   recordHeaders,
   type Verdict,
 } from "@bq/core/transport";
@@ -188,12 +189,13 @@ export function recordProperties(
   // Whether one may stay depends on its name alone.
   const foreign = foreignHeaders(properties.headers) as Record<string, string>;
   const headers: Record<string, unknown> = { ...recordHeaders(foreign) };
-  const count = attemptsOf(properties.headers);
+  const beside = attemptsOf(properties.headers);
+  const counted = reconcile(null, beside === undefined ? {} : { beside });
   if (projection === null) {
-    if (count !== undefined) headers["x-attempts"] = count;
+    if (beside !== undefined) headers["x-attempts"] = counted;
   } else {
     // A body that is refused may say something else, which nobody counts by. Contract: Q11, G14.
-    const attempts = reason === "poison" ? count ?? 0 : projection.attempts;
+    const attempts = reason === "poison" ? counted : projection.attempts;
     Object.assign(headers, contractHeaders({ ...projection, attempts }));
   }
   const said = onlySet(slots(projection, headers));

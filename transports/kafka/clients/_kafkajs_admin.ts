@@ -9,14 +9,15 @@ import type { KafkajsAdmin, KafkajsLike } from "./_kafkajs_like.ts";
 const RETRY = { initialRetryTime: 100, retries: 3 };
 
 /**
- * The admin client of `kafkajs`, for one question at a time: whoever asks at the same time is answered
- * out of what it has just loaded for another topic. After an error a new one is made, because what it
- * remembers of the cluster may be why, and it keeps that for minutes.
+ * Admin clients of `kafkajs`, each for one question at a time: whoever asks it at the same time is
+ * answered out of what it has just loaded for another topic. One is kept for the next question, unless
+ * it met an error: what it remembers of the cluster may be why, and it keeps that for minutes.
  */
 export class Questions {
   readonly #kafka: KafkajsLike;
-  #turn: Promise<unknown> = Promise.resolve();
-  #admin: KafkajsAdmin | undefined;
+  readonly #busy: Set<KafkajsAdmin> = new Set();
+  readonly #ending: Set<Promise<void>> = new Set();
+  #idle: KafkajsAdmin | undefined;
   #closed = false;
 
   /** @param kafka What makes clients. */
@@ -24,9 +25,11 @@ export class Questions {
     this.#kafka = kafka;
   }
 
-  /** Asks, when those before have their answer. */
+  /** Asks. */
   ask<T>(question: (admin: KafkajsAdmin) => Promise<T>): Promise<T> {
-    return this.#next(() => this.#ask(question));
+    const idle = this.#idle;
+    this.#idle = undefined;
+    return this.#ask(idle, question);
   }
 
   /**
@@ -34,16 +37,7 @@ export class Questions {
    * their client ever heard of, and fail with one that is gone.
    */
   askAnew<T>(question: (admin: KafkajsAdmin) => Promise<T>): Promise<T> {
-    return this.#next(async () => {
-      await this.#forget();
-      return await this.#ask(question);
-    });
-  }
-
-  #next<T>(ask: () => Promise<T>): Promise<T> {
-    const answer = this.#turn.then(ask);
-    this.#turn = answer.catch(() => {});
-    return answer;
+    return this.#ask(undefined, question);
   }
 
   /** Questions are answered again. */
@@ -54,29 +48,41 @@ export class Questions {
   /** Disconnects; what is asked later is refused. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#forget();
+    const all = [...this.#busy, ...(this.#idle === undefined ? [] : [this.#idle])];
+    this.#busy.clear();
+    this.#idle = undefined;
+    for (const admin of all) this.#end(admin);
+    await Promise.all(this.#ending);
   }
 
-  async #ask<T>(question: (admin: KafkajsAdmin) => Promise<T>): Promise<T> {
+  async #ask<T>(
+    idle: KafkajsAdmin | undefined,
+    question: (admin: KafkajsAdmin) => Promise<T>,
+  ): Promise<T> {
     const closed = closedError("ask Kafka", "the client is closed");
     if (this.#closed) throw closed;
-    const admin = this.#admin ??= this.#kafka.admin({ retry: RETRY });
+    const admin = idle ?? this.#kafka.admin({ retry: RETRY });
+    this.#busy.add(admin);
+    let answered = false;
     try {
       await admin.connect();
-      // One that was disconnected while it connected is connected all the same.
-      if (this.#closed) throw closed;
-      return await question(admin);
+      if (!this.#busy.has(admin)) throw closed;
+      const answer = await question(admin);
+      answered = true;
+      return answer;
     } catch (error) {
-      if (this.#admin === admin) this.#admin = undefined;
-      await admin.disconnect().catch(() => {});
-      throw error;
+      throw this.#busy.has(admin) ? error : closed;
+    } finally {
+      // One that was disconnected meanwhile may have connected again behind that.
+      const free = this.#busy.delete(admin) && answered && this.#idle === undefined;
+      if (free) this.#idle = admin;
+      else this.#end(admin);
     }
   }
 
-  async #forget(): Promise<void> {
-    const admin = this.#admin;
-    this.#admin = undefined;
-    await admin?.disconnect().catch(() => {});
+  #end(admin: KafkajsAdmin): void {
+    const ended = admin.disconnect().catch(() => {}).finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
   }
 }
 

@@ -194,8 +194,9 @@ class Platformatic implements KafkaClient {
     return new Producer({ ...this.#common(), idempotent } as never);
   }
 
-  #administrating(): Promise<Admin> {
-    return this.#admin ??= load().then(({ Admin }) => new Admin(this.#common() as never));
+  async #administrating(): Promise<Admin> {
+    if (this.#closed) throw closedError("ask Kafka", "the client is closed");
+    return await (this.#admin ??= load().then(({ Admin }) => new Admin(this.#common() as never)));
   }
 
   #end(client: { close(): Promise<void> }): void {

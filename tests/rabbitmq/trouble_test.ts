@@ -41,6 +41,25 @@ function working(lab: Lab, transport?: ReturnType<Lab["transport"]>) {
   };
 }
 
+/** Lets a worker handle a message before some trouble, and another one behind it. */
+async function goesOn(
+  lab: Lab,
+  options: RabbitmqOptions,
+  trouble: (worker: ReturnType<typeof working>) => Promise<void>,
+): Promise<void> {
+  const worker = working(lab, lab.transport(options));
+  worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
+  await worker.bq.publish(U, { n: 0 });
+  const run = worker.start();
+  await eventually(() => worker.handled.length === 1);
+  await trouble(worker);
+  await worker.bq.publish(U, { n: 1 });
+  await eventually(() => worker.handled.includes(1));
+  worker.stop();
+  await run;
+  await worker.bq.close();
+}
+
 both(
   "a delivery of a channel that the broker timed out settles as nothing, is told, and comes again",
   async (lab, way) => {
@@ -147,20 +166,15 @@ both(
   },
 );
 
-both("a worker whose queue was deleted declares it again, and goes on", async (lab, way) => {
-  const worker = working(lab, lab.transport(way));
-  worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
-  await worker.bq.publish(U, { n: 0 });
-  const run = worker.start();
-  await eventually(() => worker.handled.length === 1);
-  await lab.admin.delete(lab.queue);
-  await worker.seen.waitFor("receiveFailed");
-  await eventually(async () => await lab.admin.count(lab.queue) === 0);
-  await worker.bq.publish(U, { n: 1 });
-  await eventually(() => worker.handled.includes(1));
-  worker.stop();
-  await run;
-});
+both(
+  "a worker whose queue was deleted declares it again, and goes on",
+  (lab, way) =>
+    goesOn(lab, way, async ({ seen }) => {
+      await lab.admin.delete(lab.queue);
+      await seen.waitFor("receiveFailed");
+      await eventually(async () => await lab.admin.count(lab.queue) === 0);
+    }),
+);
 
 both(
   "a worker whose broker falls silent notices by the heartbeat, and goes on when it is back",
@@ -169,20 +183,12 @@ both(
     const url = new URL(lab.url);
     url.port = `${proxy.port}`;
     try {
-      const worker = working(lab, lab.transport({ url: url.href, heartbeatMs: 1_000, ...way }));
-      worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
-      await worker.bq.publish(U, { n: 0 });
-      const run = worker.start();
-      await eventually(() => worker.handled.length === 1);
-      proxy.stall();
-      const { error } = await worker.seen.waitFor("disconnected");
-      assert.match(error!.message, /Heartbeat timeout/);
-      proxy.resume();
-      await worker.bq.publish(U, { n: 1 });
-      await eventually(() => worker.handled.includes(1));
-      worker.stop();
-      await run;
-      await worker.bq.close();
+      await goesOn(lab, { url: url.href, heartbeatMs: 1_000, ...way }, async ({ seen }) => {
+        proxy.stall();
+        const { error } = await seen.waitFor("disconnected");
+        assert.match(error!.message, /Heartbeat timeout/);
+        proxy.resume();
+      });
     } finally {
       await proxy.close();
     }
@@ -279,18 +285,10 @@ it("a ready connection that comes back by itself is used again", async (lab) => 
   const connection = await amqp.connect(url.href, { noDelay: true, recovery });
   connection.on("error", () => {});
   try {
-    const worker = working(lab, lab.transport({ connection }));
-    worker.bq.handle(U, ({ n }) => void worker.handled.push(Number(n)));
-    await worker.bq.publish(U, { n: 0 });
-    const run = worker.start();
-    await eventually(() => worker.handled.length === 1);
-    proxy.cut();
-    await worker.seen.waitFor("disconnected");
-    await worker.bq.publish(U, { n: 1 });
-    await eventually(() => worker.handled.includes(1));
-    worker.stop();
-    await run;
-    await worker.bq.close();
+    await goesOn(lab, { connection }, async ({ seen }) => {
+      proxy.cut();
+      await seen.waitFor("disconnected");
+    });
   } finally {
     await connection.close();
     await proxy.close();

@@ -9,8 +9,8 @@ import type { Buffer } from "node:buffer";
 const MOST_VALUES = 100_000;
 /** Values inside each other that are looked into. */
 const DEEPEST = 100;
-/** Bytes of a value behind its constructor, by the upper half of that. */
-const WIDTHS: Readonly<Record<number, number>> = { 4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16 };
+/** How many bytes a value has behind its constructor, by the upper half of that; the others say it. */
+export const WIDTHS: Readonly<Record<number, number>> = { 4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16 };
 
 /** Where reading stands, and how many values may still come. */
 interface Walk {

@@ -97,14 +97,15 @@ function byte(value: number): string {
 
 /** Unix milliseconds in eight bytes. */
 function timestamp(ms: number): string {
-  if (ms < 0) return BEYOND;
-  const [high, low] = [Math.floor(ms / 2 ** 32), ms % 2 ** 32];
-  return TIMESTAMP +
-    String.fromCharCode(
-      high >>> 24,
-      (high >> 16) & LARGEST,
-      (high >> 8) & LARGEST,
-      high & LARGEST,
-    ) +
-    String.fromCharCode(low >>> 24, (low >> 16) & LARGEST, (low >> 8) & LARGEST, low & LARGEST);
+  return ms < 0 ? BEYOND : TIMESTAMP + uint(Math.floor(ms / 2 ** 32)) + uint(ms % 2 ** 32);
+}
+
+/** A number in four bytes. */
+function uint(value: number): string {
+  return String.fromCharCode(
+    value >>> 24,
+    (value >> 16) & LARGEST,
+    (value >> 8) & LARGEST,
+    value & LARGEST,
+  );
 }

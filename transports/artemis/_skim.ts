@@ -5,6 +5,7 @@
 
 import type { Buffer } from "node:buffer";
 import type { AmqpMap } from "./_amqp.ts";
+import { WIDTHS } from "./_bounds.ts";
 
 /** What was found. */
 export interface Skimmed {
@@ -40,8 +41,6 @@ const PLAIN: ReadonlySet<number> = new Set([
   ...[0x60, 0x61, UINT, 0x71, 0x72, 0x73, 0x80, 0x81, 0x82, 0x83, 0x98],
   ...[...TEXT, ...BYTES, 0xa3, 0xb3, ...LIST, ...MAP],
 ]);
-/** How many bytes a value has behind its constructor, by the upper half of that; the others say it. */
-const WIDTHS: Readonly<Record<number, number>> = { 4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16 };
 /** How long a value is, by its constructor; undefined for one that is looked at further. */
 const FIXED: readonly (number | undefined)[] = Array.from(
   { length: 256 },

@@ -10,8 +10,9 @@ import { argumentsOf, bodyOf, fill, KEYS, NAMES } from "./_redis_limits.ts";
 import { dataOf, pickUp } from "./_load.ts";
 
 const DATA = JSON.stringify(dataOf(0));
-const [, , , , ...REST] = argumentsOf({ mode: "splice", batch: 1, pad: 0 });
-const HEAD = REST.slice(0, -2);
+const ALL = argumentsOf({ mode: "splice", batch: 1, pad: 0 });
+const COUNT = String(NAMES.length);
+const HEAD = ALL.slice(NAMES.length, -1);
 
 /** The scripts and a client of the kind that the worker makes. */
 async function connected(port: number): Promise<Redis> {
@@ -25,8 +26,8 @@ async function turn(
   client: Redis,
   member: Uint8Array | undefined,
 ): Promise<Uint8Array | undefined> {
-  const settled = member === undefined ? ["", ""] : ["a", member as never];
-  const args = [ZSET_WORK.sha, "4", ...NAMES, ...HEAD, ...settled];
+  const settled = member === undefined ? [""] : ["a", member as never];
+  const args = [ZSET_WORK.sha, COUNT, ...NAMES, ...HEAD, ...settled];
   return (await client.callBuffer("EVALSHA", ...args) as Uint8Array[])[3];
 }
 
@@ -101,9 +102,8 @@ export async function serverLimit(port: number, count: number): Promise<number> 
     await client.call("CONFIG", "RESETSTAT");
     const [, ...rest] = HEAD;
     for (let members: Uint8Array[] = [];;) {
-      const plan = members.map(({ length }) => `a${length}`).join("");
-      const settled = [plan, Buffer.concat(members)];
-      const reply = await client.call("EVALSHA", sha, 4, ...NAMES, "64", ...rest, ...settled);
+      const settled = ["a".repeat(members.length), ...members];
+      const reply = await client.call("EVALSHA", sha, COUNT, ...NAMES, "64", ...rest, ...settled);
       members = (reply as Uint8Array[]).slice(3);
       if (members.length === 0) break;
     }

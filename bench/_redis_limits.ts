@@ -22,12 +22,15 @@ export interface Reserve {
 /** The keys that the limits are measured on. */
 export const KEYS: ZsetKeys = zsetKeys("limit", "bench:");
 /** As the script takes them. */
-export const NAMES: readonly string[] = [KEYS.ready, KEYS.reserved, KEYS.notify, KEYS.delayed];
+export const NAMES: readonly string[] = [
+  ...[KEYS.ready, KEYS.reserved, KEYS.notify, KEYS.delayed],
+  `${KEYS.reserved}:scratch`,
+];
 const NOW = "1760000000";
 
 /** Keys and arguments of a call that settles nothing. */
 export function argumentsOf({ mode, batch }: Reserve): string[] {
-  return [...NAMES, String(batch), NOW, "1760000090", "-1", "1", "262144", mode, "", ""];
+  return [...NAMES, String(batch), NOW, "1760000090", "-1", "1", "262144", mode, ""];
 }
 
 /** A body a message; no two are alike. */
@@ -74,7 +77,7 @@ export async function serverTime(port: number, reserve: Reserve, jobs: number): 
 }
 
 async function call(client: RespClient, script: Script, reserve: Reserve): Promise<void> {
-  await client.call("EVALSHA", script.sha, 4, ...argumentsOf(reserve));
+  await client.call("EVALSHA", script.sha, NAMES.length, ...argumentsOf(reserve));
 }
 
 /**
@@ -94,7 +97,7 @@ export async function benchmarkRate(
     const calls = Math.floor(jobs / reserve.batch);
     const { stdout } = await run("redis-benchmark", [
       ...["-p", String(port), "-c", "1", "-P", String(pipeline), "-n", String(calls), "--csv"],
-      ...["evalsha", ZSET_WORK.sha, "4", ...argumentsOf(reserve)],
+      ...["evalsha", ZSET_WORK.sha, String(NAMES.length), ...argumentsOf(reserve)],
     ]);
     const rate = Number(/","([0-9.]+)"/.exec(stdout.split("\n")[1] ?? "")?.[1]);
     return Number.isFinite(rate) ? rate * reserve.batch : null;

@@ -175,7 +175,7 @@ export class Calls {
 
   #writeError({ part }: Settle, text: string): Error {
     const { queue } = this.#setup;
-    return part.plan.startsWith("a")
+    return part.kind === "a"
       ? connectionError(`acknowledge a message of '${queue}'`, new Error(text))
       : new SettleWriteError(`Cannot put a message back into '${queue}': ${text}`);
   }

@@ -19,18 +19,18 @@ export interface Reserved {
   readonly endsAtMs: number;
   /** Length of the member. */
   readonly memberLength: number;
-  /** Writes the member where a command is put together. */
-  writeMember(into: Uint8Array, at: number): void;
+  /** The member, made anew for each command. */
+  member(): Uint8Array;
 }
 
 /** One settle as the script takes it. */
 export interface SettlePart {
   /** Whose reservation. */
   readonly reserved: Reserved;
-  /** Letter and lengths. */
-  readonly plan: string;
-  /** What is written in place of the message. */
-  readonly payload?: Uint8Array;
+  /** What is done: acknowledged, released unchanged, released with a value. */
+  readonly kind: "a" | "u" | "r";
+  /** What the script wants of that kind beside the member. */
+  readonly rest: readonly RedisArgument[];
 }
 
 /** A command that is no script, and its key. */

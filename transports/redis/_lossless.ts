@@ -1,5 +1,6 @@
 /** What the client does about a member whose attempts were raised by a splice: it puts the job together again. */
 
+import { Buffer } from "node:buffer";
 import type { Delivery } from "@bq/core/transport";
 import type { Reserved } from "./_layout.ts";
 
@@ -23,20 +24,23 @@ export class SplicedReservation implements Reserved {
     this.memberLength = body.length + (allNines(body) ? 1 : 0);
   }
 
-  writeMember(into: Uint8Array, at: number): void {
+  member(): Uint8Array {
     const { body } = this.delivery;
-    into.set(body, at);
-    let digit = at + body.length - 2;
+    // From a pool, every byte of it written: a buffer of its own costs more than all of the rest here.
+    const member = Buffer.allocUnsafe(this.memberLength);
+    member.set(body);
+    let digit = body.length - 2;
     if (this.memberLength === body.length) {
-      for (; into[digit] === NINE; digit--) into[digit] = ZERO;
-      into[digit]!++;
-      return;
+      for (; member[digit] === NINE; digit--) member[digit] = ZERO;
+      member[digit]!++;
+      return member;
     }
     // All nines: a one, and as many zeros.
-    into[digit + 2] = into[digit + 1]!;
-    into[digit + 1] = ZERO;
-    for (; into[digit] === NINE; digit--) into[digit] = ZERO;
-    into[digit + 1] = ZERO + 1;
+    member[digit + 2] = member[digit + 1]!;
+    member[digit + 1] = ZERO;
+    for (; member[digit] === NINE; digit--) member[digit] = ZERO;
+    member[digit + 1] = ZERO + 1;
+    return member;
   }
 }
 

@@ -57,7 +57,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/legacy_work.lua. */
 export const LEGACY_WORK: Script = {
   name: "legacy_work",
-  sha: "d5696e5f14993b4bff9b1495bfbb5aa5ba2a8bfe",
+  sha: "99c59dc15bda074a821d65328f154bede6fae0f9",
   source: `local ready, processing, deadlines = KEYS[1], KEYS[2], KEYS[3]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
@@ -112,15 +112,22 @@ end
 return 1
 end
 local settles, errors = '', {}
-if ARGV[7] == 'a' then
-local done = acknowledge(ARGV[8])
-if failed(done) then
-settles, errors[1] = 'e', done.err
-else
-settles = tostring(done)
+if ARGV[7] ~= '' then
+local function settle(kinds, at, rest, run)
+local results, errors = {}, {}
+for i = 1, #kinds do
+local kind = string.sub(kinds, i, i)
+local result = run(kind, ARGV[at], ARGV[at + 1], ARGV[at + 2])
+if failed(result) then
+errors[#errors + 1] = result.err
+result = 'e'
 end
-elseif ARGV[7] ~= '' then
-local function run(kind, member, _, value)
+results[i] = result
+at = at + 1 + rest[kind]
+end
+return table.concat(results), errors
+end
+local function run(kind, member, value)
 if kind == 'a' then
 return acknowledge(member)
 end
@@ -133,7 +140,7 @@ return deadline
 end
 local raw = string.sub(member, 34)
 redis.call('ZREM', deadlines, member)
-local moved = redis.pcall('RPUSH', ready, value or raw)
+local moved = redis.pcall('RPUSH', ready, kind == 'r' and value or raw)
 if not failed(moved) then
 moved = redis.pcall('LREM', processing, 1, raw)
 if failed(moved) then
@@ -146,31 +153,7 @@ return moved
 end
 return 1
 end
-local function settle(plan, pieces, run)
-local results, errors = {}, {}
-local function note(result)
-if failed(result) then
-errors[#errors + 1] = result.err
-result = 'e'
-end
-results[#results + 1] = result
-end
-local at = 1
-for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do
-local after = at + first
-local member = string.sub(pieces, at, after - 1)
-at = after
-local payload = nil
-if kind == 'r' then
-after = at + second
-payload = string.sub(pieces, at, after - 1)
-at = after
-end
-note(run(kind, member, score, payload))
-end
-return table.concat(results), errors
-end
-settles, errors = settle(ARGV[7], ARGV[8], run)
+settles, errors = settle(ARGV[7], 8, { a = 0, u = 0, r = 1 }, run)
 end
 local reply = { settles, '', '' }
 local max = tonumber(ARGV[1])

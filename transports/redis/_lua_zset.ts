@@ -59,8 +59,9 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/zset_work.lua. */
 export const ZSET_WORK: Script = {
   name: "zset_work",
-  sha: "3e046dd003cc24b21426f91251f9f45f6e4508ab",
-  source: `local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+  sha: "af46516e8ed91db6eed1847a609249493839f49e",
+  source: `local ready, reserved, notify = KEYS[1], KEYS[2], KEYS[3]
+local delayed, scratch = KEYS[4], KEYS[5]
 local function failed(reply)
 return type(reply) == 'table' and reply.err or false
 end
@@ -85,17 +86,37 @@ redis.call('LTRIM', ready, 0, -count - 1)
 error(removed)
 end
 end
+local LARGE = 4096
+local function exchanged(job, keep, rest)
+if keep < LARGE then
+return struct.pack('c' .. keep .. 'c0', job, rest)
+end
+local made, member = false, nil
+pcall(function()
+redis.set_repl(redis.REPL_NONE)
+made = redis.call('SET', scratch, job, 'NX')
+if made then
+redis.call('SETRANGE', scratch, keep, rest)
+member = redis.call('GETDEL', scratch)
+end
+end)
+if made and not member then
+redis.pcall('DEL', scratch)
+end
+pcall(redis.set_repl, redis.REPL_ALL)
+return member or string.sub(job, 1, keep) .. rest
+end
 local function raise(job, lossless)
 if lossless then
 local digit = string.byte(job, -2)
 if digit and digit >= 48 and digit < 57 and string.sub(job, -14, -3) == ',"attempts":'
 and string.byte(job, -1) == 125
 then
-return string.sub(job, 1, -3) .. string.char(digit + 1) .. '}', 's'
+return exchanged(job, #job - 2, string.char(digit + 1, 125)), 's'
 end
 local digits = string.match(string.sub(job, -28), ',"attempts":([1-9]%d*)}$')
 if digits and #digits < 16 then
-return string.sub(job, 1, -2 - #digits) .. string.format('%.0f}', digits + 1), 's'
+return exchanged(job, #job - 1 - #digits, string.format('%.0f}', digits + 1)), 's'
 end
 end
 local done, member = pcall(function()
@@ -112,14 +133,21 @@ end
 return job, 'p'
 end
 local settles, errors = '', {}
-if ARGV[8] == 'a' then
-local removed = redis.pcall('ZREM', reserved, ARGV[9])
-if failed(removed) then
-settles, errors[1] = 'e', removed.err
-else
-settles = tostring(removed)
+if ARGV[8] ~= '' then
+local function settle(kinds, at, rest, run)
+local results, errors = {}, {}
+for i = 1, #kinds do
+local kind = string.sub(kinds, i, i)
+local result = run(kind, ARGV[at], ARGV[at + 1], ARGV[at + 2])
+if failed(result) then
+errors[#errors + 1] = result.err
+result = 'e'
 end
-elseif ARGV[8] ~= '' then
+results[i] = result
+at = at + 1 + rest[kind]
+end
+return table.concat(results), errors
+end
 local function run(kind, member, score, payload)
 if kind == 'a' then
 return redis.pcall('ZREM', reserved, member)
@@ -139,31 +167,7 @@ return added
 end
 return 1
 end
-local function settle(plan, pieces, run)
-local results, errors = {}, {}
-local function note(result)
-if failed(result) then
-errors[#errors + 1] = result.err
-result = 'e'
-end
-results[#results + 1] = result
-end
-local at = 1
-for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do
-local after = at + first
-local member = string.sub(pieces, at, after - 1)
-at = after
-local payload = nil
-if kind == 'r' then
-after = at + second
-payload = string.sub(pieces, at, after - 1)
-at = after
-end
-note(run(kind, member, score, payload))
-end
-return table.concat(results), errors
-end
-settles, errors = settle(ARGV[8], ARGV[9], run)
+settles, errors = settle(ARGV[8], 9, { a = 0, r = 2 }, run)
 end
 local reply = { settles, '', '' }
 local max = tonumber(ARGV[1])

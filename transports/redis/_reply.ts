@@ -1,5 +1,4 @@
-import { Buffer } from "node:buffer";
-import type { RedisReply } from "./client.ts";
+import type { RedisArgument, RedisReply } from "./client.ts";
 import type { SettlePart } from "./_layout.ts";
 
 const encoder: TextEncoder = new TextEncoder();
@@ -34,34 +33,16 @@ export function readWork(reply: RedisReply): WorkReply {
   };
 }
 
-/** What is settled, as the script takes it: a plan, and every piece put together. */
-export function packed(parts: readonly SettlePart[]): [plan: string, pieces: Uint8Array] {
-  let plan = "";
-  let length = 0;
-  for (const { reserved, plan: part, payload } of parts) {
-    plan += part;
-    length += reserved.memberLength + (payload?.length ?? 0);
+/** What is settled, as the script takes it: a letter each, and then the arguments of each. */
+export function settling(parts: readonly SettlePart[]): RedisArgument[] {
+  let kinds = "";
+  const args: RedisArgument[] = [""];
+  for (const { reserved, kind, rest } of parts) {
+    kinds += kind;
+    args.push(reserved.member(), ...rest);
   }
-  if (parts.length === 1 && plan.startsWith("a")) plan = "a";
-  // From a pool, every byte of it written: a buffer of its own costs more than all of the rest here.
-  const pieces = Buffer.allocUnsafe(length);
-  let at = 0;
-  for (const { reserved, payload } of parts) {
-    reserved.writeMember(pieces, at);
-    at += reserved.memberLength;
-    if (payload !== undefined) {
-      pieces.set(payload, at);
-      at += payload.length;
-    }
-  }
-  return [plan, pieces];
-}
-
-/** The member of a reservation by itself. */
-export function memberOf({ reserved }: Pick<SettlePart, "reserved">): Uint8Array {
-  const member = Buffer.allocUnsafe(reserved.memberLength);
-  reserved.writeMember(member, 0);
-  return member;
+  args[0] = kinds;
+  return args;
 }
 
 /** Bytes of a reply, as a plain view. */

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import {
   type Capabilities,
   type Counting,
@@ -21,7 +22,7 @@ import {
 } from "./_layout.ts";
 import { EXTEND } from "./_lua.ts";
 import { LEGACY_DEAD_LETTER, LEGACY_REQUEUE, LEGACY_WORK } from "./_lua_legacy.ts";
-import { memberOf, packed } from "./_reply.ts";
+import { settling } from "./_reply.ts";
 import { scoreText, secondsOf } from "./scores.ts";
 import { TokenPurse } from "./_tokens.ts";
 
@@ -80,7 +81,7 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
       return {
         script: LEGACY_WORK,
         keys,
-        args: [...head, ...packed(settles)],
+        args: [...head, ...settling(settles)],
         reserved(stored) {
           purse.giveBack(tokens.slice(stored.length));
           return stored.map((raw, index) =>
@@ -91,12 +92,10 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
     },
 
     settle(reserved, verdict) {
-      const { memberLength, delivery } = reserved;
-      if (verdict.kind === "ack") return { reserved, plan: `a${memberLength}` };
+      if (verdict.kind === "ack") return { reserved, kind: "a", rest: [] };
       // Unchanged is the stored element, its frame included. Contract: R43, R83.
-      if (verdict.kind !== "retry") return { reserved, plan: `u${memberLength}` };
-      const payload = frame(verdict.body, delivery.headers);
-      return { reserved, plan: `r${memberLength}::${payload.length}`, payload };
+      if (verdict.kind !== "retry") return { reserved, kind: "u", rest: [] };
+      return { reserved, kind: "r", rest: [frame(verdict.body, reserved.delivery.headers)] };
     },
 
     deadLetter(reserved, { record, queue }) {
@@ -104,14 +103,14 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
       return {
         script: LEGACY_DEAD_LETTER,
         keys: [processing, deadlines, queue],
-        args: [memberOf({ reserved }), element],
+        args: [reserved.member(), element],
       };
     },
 
     extend(reserved, nowMs) {
       const deadline = secondsOf(nowMs) + (retryAfter ?? Infinity);
-      const member = memberOf({ reserved });
-      return { script: EXTEND, keys: [deadlines], args: [member, scoreText(deadline)] };
+      const args = [reserved.member(), scoreText(deadline)];
+      return { script: EXTEND, keys: [deadlines], args };
     },
 
     requeue: () => ({ script: LEGACY_REQUEUE, keys, args: [] }),
@@ -146,10 +145,12 @@ class TokenReservation implements Reserved {
     return this.#token.length + 1 + this.#stored.length;
   }
 
-  writeMember(into: Uint8Array, at: number): void {
+  member(): Uint8Array {
     const token = this.#token;
-    for (let i = 0; i < token.length; i++) into[at + i] = token.charCodeAt(i);
-    into[at + token.length] = 0x3a;
-    into.set(this.#stored, at + token.length + 1);
+    const member = Buffer.allocUnsafe(this.memberLength);
+    for (let i = 0; i < token.length; i++) member[i] = token.charCodeAt(i);
+    member[token.length] = 0x3a;
+    member.set(this.#stored, token.length + 1);
+    return member;
   }
 }

@@ -20,7 +20,7 @@ import {
 import { lowered, SplicedReservation } from "./_lossless.ts";
 import { EXTEND } from "./_lua.ts";
 import { ZSET_DEAD_LETTER, ZSET_PUSH, ZSET_REQUEUE, ZSET_WORK } from "./_lua_zset.ts";
-import { memberOf, packed } from "./_reply.ts";
+import { settling } from "./_reply.ts";
 import { delayedScore, scoreText, secondsOf } from "./scores.ts";
 
 /** The count of this layout is the one in the body. Contract: R17. */
@@ -58,7 +58,8 @@ export function zsetLayout(options: ZsetOptions): Layout {
 function zsetQueue(name: string, options: ZsetOptions): QueueLayout {
   const { prefix, retryAfter } = options;
   const { ready, delayed, reserved, notify } = zsetKeys(name, prefix);
-  const keys = [ready, reserved, notify, delayed];
+  // The last one is there only while the script runs.
+  const keys = [ready, reserved, notify, delayed, `${reserved}:scratch`];
   const batch = String(options.migrationBatchSize);
   const recover = retryAfter === null ? "0" : "1";
   const cap = String(LARGEST_BATCH_BYTES);
@@ -86,23 +87,22 @@ function zsetQueue(name: string, options: ZsetOptions): QueueLayout {
       return {
         script: ZSET_WORK,
         keys,
-        args: [...head, options.reserve, ...packed(settles)],
+        args: [...head, options.reserve, ...settling(settles)],
         reserved: (bodies, kinds) => reservedOf(name, bodies, kinds, deadline * 1_000),
       };
     },
 
     // The bytes of a release are the raw job's: the member would carry what cjson made of it. Contract: R42, R43.
     settle(reservation, verdict, nowMs) {
-      const { memberLength, delivery } = reservation;
-      if (verdict.kind === "ack") return { reserved: reservation, plan: `a${memberLength}` };
+      const { delivery } = reservation;
+      if (verdict.kind === "ack") return { reserved: reservation, kind: "a", rest: [] };
       const score = delayedScore(nowMs, verdict.kind === "return" ? 0 : verdict.delayMs);
       const payload = verdict.kind === "retry" ? verdict.body : delivery.body;
-      const plan = `r${memberLength}:${score}:${payload.length}`;
-      return { reserved: reservation, plan, payload };
+      return { reserved: reservation, kind: "r", rest: [String(score), payload] };
     },
 
     acknowledge: (reservation) => ({
-      command: ["ZREM", reserved, memberOf({ reserved: reservation })],
+      command: ["ZREM", reserved, reservation.member()],
       key: reserved,
     }),
 
@@ -111,14 +111,14 @@ function zsetQueue(name: string, options: ZsetOptions): QueueLayout {
       return {
         script: ZSET_DEAD_LETTER,
         keys: [reserved, dead.ready, dead.notify],
-        args: [memberOf({ reserved: reservation }), record],
+        args: [reservation.member(), record],
       };
     },
 
     extend(reservation, nowMs) {
       const deadline = secondsOf(nowMs) + (retryAfter ?? Infinity);
-      const member = memberOf({ reserved: reservation });
-      return { script: EXTEND, keys: [reserved], args: [member, scoreText(deadline)] };
+      const args = [reservation.member(), scoreText(deadline)];
+      return { script: EXTEND, keys: [reserved], args };
     },
 
     requeue: () => ({ script: ZSET_REQUEUE, keys: [ready, reserved, notify], args: [] }),
@@ -179,8 +179,8 @@ class PlainReservation implements Reserved {
     return this.#member.length;
   }
 
-  writeMember(into: Uint8Array, at: number): void {
-    into.set(this.#member, at);
+  member(): Uint8Array {
+    return this.#member;
   }
 }
 

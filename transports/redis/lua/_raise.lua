@@ -1,3 +1,31 @@
+-- Length of a job, in bytes, from which its count is raised in a key and not in Lua.
+local LARGE = 4096
+
+-- The job with its last bytes exchanged: the first `keep` stay. To Lua every string that is made costs a
+-- look at each of its bytes, so it makes this one alone: no string of what stays.
+-- A large one is put together in a key that is gone before the script ends, which no replica and no
+-- file hears of; where that key is in use, or may not be used, Lua does it.
+-- needs: scratch
+local function exchanged(job, keep, rest)
+  if keep < LARGE then
+    return struct.pack('c' .. keep .. 'c0', job, rest)
+  end
+  local made, member = false, nil
+  pcall(function()
+    redis.set_repl(redis.REPL_NONE)
+    made = redis.call('SET', scratch, job, 'NX')
+    if made then
+      redis.call('SETRANGE', scratch, keep, rest)
+      member = redis.call('GETDEL', scratch)
+    end
+  end)
+  if made and not member then
+    redis.pcall('DEL', scratch)
+  end
+  pcall(redis.set_repl, redis.REPL_ALL)
+  return member or string.sub(job, 1, keep) .. rest
+end
+
 -- Counts a delivery in the job. Contract: R15, R36.
 -- A body that ends canonically gets its last digits raised and keeps every other byte, which cjson
 -- cannot do; a comma before the name shows that the quote opens it. Every other body is decoded and
@@ -10,11 +38,11 @@ local function raise(job, lossless)
     if digit and digit >= 48 and digit < 57 and string.sub(job, -14, -3) == ',"attempts":'
       and string.byte(job, -1) == 125
     then
-      return string.sub(job, 1, -3) .. string.char(digit + 1) .. '}', 's'
+      return exchanged(job, #job - 2, string.char(digit + 1, 125)), 's'
     end
     local digits = string.match(string.sub(job, -28), ',"attempts":([1-9]%d*)}$')
     if digits and #digits < 16 then
-      return string.sub(job, 1, -2 - #digits) .. string.format('%.0f}', digits + 1), 's'
+      return exchanged(job, #job - 1 - #digits, string.format('%.0f}', digits + 1)), 's'
     end
   end
   local done, member = pcall(function()

@@ -1,29 +1,19 @@
--- Takes a list of settles apart and runs each, in order. One string for all of them costs a client much
--- less than an argument each.
+-- Runs what is settled, in order.
 -- needs: failed
--- `run` is given a kind, a member, a score and a payload.
+-- `kinds` has a letter each. From `at` on each has a member as its argument, and behind it as many more as
+-- `rest` says of its letter. `run` is given the letter, the member and what comes behind it.
 -- Returns a letter each ('1', '0', or 'e' for an error), and the texts of the errors.
-local function settle(plan, pieces, run)
+local function settle(kinds, at, rest, run)
   local results, errors = {}, {}
-  local function note(result)
+  for i = 1, #kinds do
+    local kind = string.sub(kinds, i, i)
+    local result = run(kind, ARGV[at], ARGV[at + 1], ARGV[at + 2])
     if failed(result) then
       errors[#errors + 1] = result.err
       result = 'e'
     end
-    results[#results + 1] = result
-  end
-  local at = 1
-  for kind, first, score, second in string.gmatch(plan, '(%a)(%d+):?(%d*):?(%d*)') do
-    local after = at + first
-    local member = string.sub(pieces, at, after - 1)
-    at = after
-    local payload = nil
-    if kind == 'r' then
-      after = at + second
-      payload = string.sub(pieces, at, after - 1)
-      at = after
-    end
-    note(run(kind, member, score, payload))
+    results[i] = result
+    at = at + 1 + rest[kind]
   end
   return table.concat(results), errors
 end

@@ -5,10 +5,9 @@
 --         4 most members of one sweep (-1 all)
 --         5 bytes of bodies, about, but at least the first job
 --         6 tokens of 32 characters, one a job, put together
---         7 what is settled, one after the other: `a<n>` acknowledges the token:raw member of n bytes,
---         `u<n>` releases it unchanged, `r<n>::<m>` releases it with a new value of m bytes; `a` alone
---         acknowledges all of 8
---         8 those members and values, put together
+--         7 what is settled, a letter each: `a` acknowledges, `u` releases unchanged, `r` releases with a
+--         new value
+--         8 and so on: for each its token:raw member, for `r` the value behind it
 -- Returns { settles, problem, kinds, raw…, error… }: settles has a letter each, '1' done, '0' the
 --         reservation is gone, 'e' failed, for which the text of the error follows at the end; problem
 --         is '' or why nothing was reserved; kinds has an 'l' a job.
@@ -35,15 +34,10 @@ local function acknowledge(member)
 end
 
 local settles, errors = '', {}
-if ARGV[7] == 'a' then
-  local done = acknowledge(ARGV[8])
-  if failed(done) then
-    settles, errors[1] = 'e', done.err
-  else
-    settles = tostring(done)
-  end
-elseif ARGV[7] ~= '' then
-  local function run(kind, member, _, value)
+if ARGV[7] ~= '' then
+--@include _settle.lua
+
+  local function run(kind, member, value)
     if kind == 'a' then
       return acknowledge(member)
     end
@@ -57,7 +51,7 @@ elseif ARGV[7] ~= '' then
     local raw = string.sub(member, 34)
     -- A full server takes further writes of a script that has begun to write.
     redis.call('ZREM', deadlines, member)
-    local moved = redis.pcall('RPUSH', ready, value or raw)
+    local moved = redis.pcall('RPUSH', ready, kind == 'r' and value or raw)
     if not failed(moved) then
       moved = redis.pcall('LREM', processing, 1, raw)
       if failed(moved) then
@@ -71,9 +65,7 @@ elseif ARGV[7] ~= '' then
     return 1
   end
 
---@include _settle.lua
-
-  settles, errors = settle(ARGV[7], ARGV[8], run)
+  settles, errors = settle(ARGV[7], 8, { a = 0, u = 0, r = 1 }, run)
 end
 
 local reply = { settles, '', '' }

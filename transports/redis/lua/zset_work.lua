@@ -1,35 +1,31 @@
 -- Settles what was handled and reserves the next jobs, in one call.
--- KEYS    1 ready list, 2 reserved zset, 3 notify list, 4 delayed zset
+-- KEYS    1 ready list, 2 reserved zset, 3 notify list, 4 delayed zset, 5 a key that is there only while
+--         the script runs
 -- ARGV    1 most jobs to reserve (-1 none and no migration, 0 migration alone)
 --         2 now and 3 deadline, in whole seconds (the deadline may be +inf)
 --         4 most members of one migration (-1 all)
 --         5 '1' when expired reservations are taken back
 --         6 bytes of bodies, about, but at least the first job
 --         7 'splice' or 'cjson': how the reserved member is made
---         8 what is settled, one after the other: `a<n>` acknowledges the member of n bytes,
---         `r<n>:<score>:<m>` releases it with a payload of m bytes; `a` alone acknowledges all of 9
---         9 those members and payloads, put together
+--         8 what is settled, a letter each: `a` acknowledges, `r` releases
+--         9 and so on: for `a` the member, for `r` the member, a score and a payload
 -- Returns { settles, problem, kinds, body…, error… }: settles has a letter each, '1' done, '0' the
 --         reservation is gone, 'e' failed, for which the text of the error follows at the end; problem
 --         is '' or why nothing was reserved; kinds has a letter a job: 's' one body, the member; 'c' two,
 --         the job and the member; 'p' one, both of them.
 -- Atomic  A settle that fails changes nothing. Jobs leave the ready list in the same step as they
 --         enter the reserved set. Contract: R10–R16, R40, R41.
-local ready, reserved, notify, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local ready, reserved, notify = KEYS[1], KEYS[2], KEYS[3]
+local delayed, scratch = KEYS[4], KEYS[5]
 
 --@include _failed.lua
 --@include _migrate.lua
 --@include _raise.lua
 
 local settles, errors = '', {}
-if ARGV[8] == 'a' then
-  local removed = redis.pcall('ZREM', reserved, ARGV[9])
-  if failed(removed) then
-    settles, errors[1] = 'e', removed.err
-  else
-    settles = tostring(removed)
-  end
-elseif ARGV[8] ~= '' then
+if ARGV[8] ~= '' then
+--@include _settle.lua
+
   local function run(kind, member, score, payload)
     if kind == 'a' then
       return redis.pcall('ZREM', reserved, member)
@@ -50,9 +46,7 @@ elseif ARGV[8] ~= '' then
     return 1
   end
 
---@include _settle.lua
-
-  settles, errors = settle(ARGV[8], ARGV[9], run)
+  settles, errors = settle(ARGV[8], 9, { a = 0, r = 2 }, run)
 end
 
 local reply = { settles, '', '' }

@@ -145,13 +145,13 @@ export class Calls {
       return this.#refuse(demand, error);
     }
     const jobs = call.reserved(reply.bodies, reply.kinds);
-    if (!this.#demanding.delete(demand)) return this.#giveBack(jobs);
+    if (!this.#demanding.delete(demand)) return this.giveBack(jobs);
     demand.resolve(jobs);
     this.#wake();
   }
 
   /** Nobody waits for these any more, and without a deadline they would stay reserved for ever. */
-  async #giveBack(jobs: readonly Reserved[]): Promise<void> {
+  async giveBack(jobs: readonly Reserved[]): Promise<void> {
     const { layout, link, clock } = this.#setup;
     const nowMs = clock.now();
     const settles = jobs.filter(({ delivery }) => !delivery.undecodable)

@@ -1,65 +1,76 @@
 import type { Clock } from "@bq/core/transport";
 
 /** A receive that found nothing. */
-interface Waiter {
+interface Waiter<T> {
   readonly untilMs: number;
-  look(): void;
+  readonly max: number;
+  look(brought: readonly T[]): void;
 }
 
-/** How an idle subscription passes the time: until somebody knocks, or `ms` are over. */
-export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+/**
+ * How an idle subscription passes the time: until somebody knocks, or `ms` are over. It may bring up to
+ * `max` of what is waited for.
+ */
+export type Pause<T> = (ms: number, max: number, signal: AbortSignal) => Promise<readonly T[]>;
 
 /**
- * Receives that wait for messages. They share one pause at a time, after which the first of them looks
- * again; a receive that took all it wanted lets the next one look at once.
+ * Receives that wait for messages. They share one pause at a time, which is made for the first of them:
+ * it gets what the pause brings, and looks again. A receive that took all it wanted lets the next one
+ * look at once.
  */
-export class Idle {
-  readonly #pause: Pause;
+export class Idle<T> {
+  readonly #pause: Pause<T>;
   readonly #clock: Clock;
   readonly #end: AbortController = new AbortController();
-  readonly #waiters: Waiter[] = [];
+  /** All but the one that the pause is made for. */
+  readonly #waiters: Waiter<T>[] = [];
   #pausing = false;
 
   /**
    * @param pause One pause.
    * @param clock Time.
    */
-  constructor(pause: Pause, clock: Clock) {
+  constructor(pause: Pause<T>, clock: Clock) {
     this.#pause = pause;
     this.#clock = clock;
   }
 
-  /** Resolves when it is this receive's turn to look, at the latest at `untilMs` of `Clock.elapsed`. */
-  wait(untilMs: number): Promise<void> {
-    if (this.#end.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#waiters.push({ untilMs, look: resolve });
+  /**
+   * Resolves when it is this receive's turn to look, at the latest at `untilMs` of `Clock.elapsed`.
+   *
+   * @returns Up to `max` of what the pause brought.
+   */
+  wait(untilMs: number, max: number): Promise<readonly T[]> {
+    if (this.#end.signal.aborted) return Promise.resolve([]);
+    return new Promise((look) => {
+      this.#waiters.push({ untilMs, max, look });
       if (!this.#pausing) void this.#run();
     });
   }
 
   /** Lets the next one look: there may be more. */
   knock(): void {
-    this.#waiters.shift()?.look();
+    this.#waiters.shift()?.look([]);
   }
 
-  /** Ends every wait, now and later. */
+  /** Ends every wait, now and later; a pause that is under way is told, and ends its own. */
   end(): void {
     this.#end.abort();
-    for (const waiter of this.#waiters.splice(0)) waiter.look();
+    for (const waiter of this.#waiters.splice(0)) waiter.look([]);
   }
 
   async #run(): Promise<void> {
     this.#pausing = true;
-    while (this.#waiters.length > 0) {
+    for (let first = this.#waiters.shift(); first; first = this.#waiters.shift()) {
       const nowMs = this.#clock.elapsed();
-      const untilMs = Math.min(...this.#waiters.map((waiter) => waiter.untilMs));
-      if (untilMs > nowMs) await this.#pause(untilMs - nowMs, this.#end.signal);
-      this.knock();
+      const untilMs = Math.min(first.untilMs, ...this.#waiters.map((waiter) => waiter.untilMs));
+      first.look(
+        untilMs > nowMs ? await this.#pause(untilMs - nowMs, first.max, this.#end.signal) : [],
+      );
       const lateMs = this.#clock.elapsed();
       for (const late of this.#waiters.filter((waiter) => waiter.untilMs <= lateMs)) {
         this.#waiters.splice(this.#waiters.indexOf(late), 1);
-        late.look();
+        late.look([]);
       }
     }
     this.#pausing = false;

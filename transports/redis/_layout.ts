@@ -63,8 +63,14 @@ export interface QueueLayout {
   publish(messages: readonly Outgoing[], nowMs: number): PublishCall[];
   /**
    * Settles what is given and reserves up to `max` jobs; -1 reserves none, 0 only brings back what is due.
+   * A call that may have to wait for up to `withinMs` milliseconds before it is run reserves so much longer.
    */
-  work(max: number, settles: readonly SettlePart[], nowMs: number): WorkCall;
+  work(
+    max: number,
+    settles: readonly SettlePart[],
+    nowMs: number,
+    withinMs?: number,
+  ): WorkCall;
   /** A settle for `work`. */
   settle(
     reserved: Reserved,

@@ -2,7 +2,7 @@ import type { Clock, ConnectionError } from "@bq/core/transport";
 import type { RedisArgument, RedisClient, RedisReply } from "./client.ts";
 import { connectionError, isUnknownScript, UnsentError } from "./_errors.ts";
 import type { PlainCommand } from "./_layout.ts";
-import type { ScriptCall } from "./_script.ts";
+import { commandOf, type ScriptCall } from "./_script.ts";
 import { Watch } from "./_watch.ts";
 
 /** What the link tells about its connection. */
@@ -58,12 +58,12 @@ export class Link {
   }
 
   /** Runs a script by its SHA-1, and by its source where the server does not know it. Contract: R9. */
-  run({ script, keys, args }: ScriptCall): Promise<RedisReply> {
-    const [key] = keys;
-    const rest = [`${keys.length}`, ...keys, ...args];
-    return this.#ask(["EVALSHA", script.sha, ...rest], key, (error) => {
+  run(call: ScriptCall): Promise<RedisReply> {
+    const [key] = call.keys;
+    const command = commandOf(call);
+    return this.#ask(command, key, (error) => {
       if (!isUnknownScript(error)) throw error;
-      return this.#ask(["EVAL", script.source, ...rest], key, raise);
+      return this.#ask(["EVAL", call.script.source, ...command.slice(2)], key, raise);
     });
   }
 
@@ -114,8 +114,8 @@ export class Link {
   }
 }
 
-/** A client of somebody's own may throw instead of rejecting. */
-function asked(
+/** Sends a command; a client of somebody's own may throw instead of rejecting. */
+export function asked(
   client: RedisClient,
   args: readonly RedisArgument[],
   key: string | undefined,

@@ -19,3 +19,8 @@ export interface ScriptCall {
   /** Its arguments. */
   readonly args: readonly RedisArgument[];
 }
+
+/** The command that runs a script the server knows. */
+export function commandOf({ script, keys, args }: ScriptCall): RedisArgument[] {
+  return ["EVALSHA", script.sha, `${keys.length}`, ...keys, ...args];
+}

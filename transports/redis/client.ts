@@ -41,8 +41,8 @@ export interface RedisClient {
   /** Connects; absent when the client does so by itself. */
   connect?(): Promise<void>;
   /**
-   * A second connection of the same kind, for commands that block. Without it an idle worker polls.
-   * The caller closes it.
+   * A second connection of the same kind, for commands that block and for what is sent behind them, to
+   * be run in this order. Without it an idle worker polls. The caller closes it.
    */
   duplicate?(): RedisClient;
   /** Disconnects at once; pending calls reject. */

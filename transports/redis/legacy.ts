@@ -73,9 +73,9 @@ function legacyQueue(name: string, options: LegacyOptions, purse: TokenPurse): Q
 
     publish: (messages) => appends(messages, ready),
 
-    work(max, settles, nowMs): WorkCall {
+    work(max, settles, nowMs, withinMs = 0): WorkCall {
       const now = secondsOf(nowMs);
-      const deadline = now + (retryAfter ?? Infinity);
+      const deadline = secondsOf(nowMs + withinMs) + (retryAfter ?? Infinity);
       const tokens = purse.take(Math.max(0, max));
       const head = [String(max), String(now), scoreText(deadline), batch, cap, tokens.join("")];
       return {

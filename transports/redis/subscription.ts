@@ -24,6 +24,7 @@ import type { Link } from "./_link.ts";
 import { replyText } from "./_reply.ts";
 import type { ScriptCall } from "./_script.ts";
 import { scoreOf } from "./scores.ts";
+import { tokenOf } from "./_tokens.ts";
 
 /** Most receives at a time. */
 const LARGEST_LANES = 64;
@@ -72,32 +73,41 @@ export class RedisSubscription implements Subscription {
   readonly extend?: (delivery: Delivery) => Promise<number | null>;
   readonly #setup: SubscriptionSetup;
   readonly #calls: Calls;
-  readonly #idle: Idle;
+  readonly #idle: Idle<Reserved>;
   readonly #bell: Bell | undefined;
   readonly #held: Map<Delivery, Held> = new Map();
   readonly #ending: () => void;
   #left: number;
   /** How long a body is, as the last ones were. */
   #bodyBytes = 1;
-  readonly #writes: Set<Promise<unknown>> = new Set();
+  readonly #open: Set<Promise<unknown>> = new Set();
   #closing: Promise<void> | undefined;
 
   /** @param setup What it works with. */
   constructor(setup: SubscriptionSetup) {
-    const { queue, layout, link, context: { clock }, options } = setup;
+    const { queue, layout, link, context, options } = setup;
+    const { clock } = context;
     this.#setup = setup;
     this.#left = setup.budget;
     if (setup.leases) this.extend = (delivery) => this.#extend(delivery);
     this.#calls = new Calls({ queue, layout, link, clock });
     const { client } = link;
-    if (layout.wakeKey !== undefined && client.duplicate !== undefined) {
-      this.#bell = new Bell(() => client.duplicate!(), layout.wakeKey, clock);
+    const { wakeKey: key } = layout;
+    if (key !== undefined && client.duplicate !== undefined) {
+      this.#bell = new Bell({
+        link,
+        duplicate: () => client.duplicate!(),
+        key,
+        ringKey: `${key}:${tokenOf(context.bytes)}`,
+        reserve: setup.leases
+          ? (max, withinMs) => layout.work(max, [], clock.now(), withinMs)
+          : undefined,
+        giveBack: (jobs) => this.#calls.giveBack(jobs),
+        clock,
+      });
     }
-    this.#idle = new Idle((ms, signal) => this.#pause(ms, signal), clock);
-    this.#ending = (): void => {
-      this.#idle.end();
-      void this.#bell?.close();
-    };
+    this.#idle = new Idle((ms, max, signal) => this.#pause(ms, max, signal), clock);
+    this.#ending = (): void => this.#idle.end();
     options.intake.addEventListener("abort", this.#ending, { once: true });
     if (options.intake.aborted) this.#ending();
   }
@@ -109,29 +119,8 @@ export class RedisSubscription implements Subscription {
     return Math.max(SMALLEST_LANES, Math.min(LARGEST_LANES, Math.ceil(prefetch / batch)));
   }
 
-  async receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
-    this.#assertOpen("receive");
-    const { context: { clock }, options, batchSize, poll, link, queue } = this.#setup;
-    const endMs = clock.elapsed() + waitMs;
-    for (;;) {
-      if (this.#over || options.intake.aborted) return [];
-      const wanted = Math.min(max, batchSize, this.#left);
-      if (wanted <= 0) return [];
-      if (!link.up) throw connectionError(`receive from '${queue}'`, link.unsent());
-      this.#left -= wanted;
-      const jobs = await this.#calls.reserve(wanted).catch((error) => {
-        this.#left += wanted;
-        throw error;
-      });
-      this.#left += wanted - jobs.length;
-      if (jobs.length > 0) {
-        poll.reset();
-        if (jobs.length === wanted) this.#idle.knock();
-        return this.#handOut(jobs);
-      }
-      if (options.snapshot || clock.elapsed() >= endMs) return [];
-      await this.#idle.wait(endMs);
-    }
+  receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
+    return this.#awaited(this.#receive(max, waitMs));
   }
 
   async settle(delivery: Delivery, verdict: Verdict): Promise<"settled" | "expired"> {
@@ -176,13 +165,15 @@ export class RedisSubscription implements Subscription {
     const { queue, options, onClose } = this.#setup;
     this.#idle.end();
     options.intake.removeEventListener("abort", this.#ending);
-    const abort = (): void =>
+    const abort = (): void => {
       this.#calls.end(closedError(`settle a message of '${queue}'`, "the subscription is closed"));
+      void this.#bell?.close();
+    };
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
     try {
       await this.#calls.drained();
-      await Promise.all([...this.#writes]);
+      await Promise.all([...this.#open]);
       if (!this.#calls.ended.aborted) await this.#giveBackAll();
       await this.#bell?.close();
     } finally {
@@ -204,6 +195,39 @@ export class RedisSubscription implements Subscription {
     );
   }
 
+  async #receive(max: number, waitMs: number): Promise<readonly Delivery[]> {
+    this.#assertOpen("receive");
+    const { context: { clock }, options, batchSize, poll, link, queue } = this.#setup;
+    const endMs = clock.elapsed() + waitMs;
+    for (;;) {
+      if (this.#over || options.intake.aborted) return [];
+      const wanted = Math.min(max, batchSize, this.#left);
+      if (wanted <= 0) return [];
+      if (!link.up) throw connectionError(`receive from '${queue}'`, link.unsent());
+      let jobs = await this.#reserve(wanted);
+      if (jobs.length === 0) {
+        if (options.snapshot || clock.elapsed() >= endMs) return [];
+        jobs = await this.#idle.wait(endMs, wanted);
+      }
+      if (jobs.length === 0) continue;
+      poll.reset();
+      if (jobs.length === wanted) this.#idle.knock();
+      return this.#handOut(jobs);
+    }
+  }
+
+  async #reserve(wanted: number): Promise<readonly Reserved[]> {
+    this.#left -= wanted;
+    let got = 0;
+    try {
+      const jobs = await this.#calls.reserve(wanted);
+      got = jobs.length;
+      return jobs;
+    } finally {
+      this.#left += wanted - got;
+    }
+  }
+
   #handOut(jobs: readonly Reserved[]): readonly Delivery[] {
     const { clock } = this.#setup.context;
     let bytes = 0;
@@ -217,10 +241,11 @@ export class RedisSubscription implements Subscription {
     return this.#over ? [] : jobs.map(({ delivery }) => delivery);
   }
 
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+  async #pause(ms: number, max: number, signal: AbortSignal): Promise<readonly Reserved[]> {
     const { poll, context: { clock } } = this.#setup;
-    if (this.#bell !== undefined) return await this.#bell.wait(ms, signal);
+    if (this.#bell !== undefined) return await this.#bell.wait(ms, max, signal);
     await clock.sleep(Math.min(ms, poll.next()), signal);
+    return [];
   }
 
   async #deadLetter(
@@ -229,7 +254,7 @@ export class RedisSubscription implements Subscription {
   ): Promise<"settled" | "expired"> {
     const { layout } = this.#setup;
     try {
-      return await this.#writing(this.#insist(layout.deadLetter(held.reserved, verdict), held));
+      return await this.#awaited(this.#insist(layout.deadLetter(held.reserved, verdict), held));
     } catch (error) {
       throw new SettleWriteError(
         `Cannot write a record to '${verdict.queue}': ${messageOf(error)}${hintFor(error)}`,
@@ -240,20 +265,20 @@ export class RedisSubscription implements Subscription {
 
   async #acknowledge(command: PlainCommand, held: Held): Promise<"settled" | "expired"> {
     try {
-      return await this.#writing(this.#insist(command, held));
+      return await this.#awaited(this.#insist(command, held));
     } catch (error) {
       throw connectionError(`acknowledge a message of '${this.#setup.queue}'`, error);
     }
   }
 
   /** Closing waits for it. */
-  async #writing<T>(write: Promise<T>): Promise<T> {
-    const quiet = write.catch(() => {});
-    this.#writes.add(quiet);
+  async #awaited<T>(work: Promise<T>): Promise<T> {
+    const quiet = work.catch(() => {});
+    this.#open.add(quiet);
     try {
-      return await write;
+      return await work;
     } finally {
-      this.#writes.delete(quiet);
+      this.#open.delete(quiet);
     }
   }
 

@@ -80,9 +80,9 @@ function zsetQueue(name: string, options: ZsetOptions): QueueLayout {
       ...additions(messages, delayed, nowMs),
     ],
 
-    work(max, settles, nowMs): WorkCall {
+    work(max, settles, nowMs, withinMs = 0): WorkCall {
       const now = secondsOf(nowMs);
-      const deadline = now + (retryAfter ?? Infinity);
+      const deadline = secondsOf(nowMs + withinMs) + (retryAfter ?? Infinity);
       const head = [String(max), String(now), scoreText(deadline), batch, recover, cap];
       return {
         script: ZSET_WORK,

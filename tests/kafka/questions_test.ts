@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { kafka, type KafkaClient, kafkajsClient, platformaticClient } from "@bq/kafka";
 import { fakeClock } from "@bq/core/testing";
+import { type Clock, settledWithin, systemClock } from "@bq/core/transport";
 import { context } from "../_context.ts";
 import { awaitTopics } from "../../transports/kafka/_inspect.ts";
+import { Questions } from "../../transports/kafka/clients/_kafkajs_admin.ts";
 import type { KafkajsAdmin, KafkajsLike } from "../../transports/kafka/clients/_kafkajs_like.ts";
 import { absentKafka, brokerOfFile, startKafka } from "../brokers/mod.ts";
 import { test } from "../harness.ts";
@@ -95,7 +97,7 @@ test("a question that is closed while its client connects or answers leaves no c
     const client = kafkajsClient(kafka);
     const asked = client.partitions(["shop"]);
     for (let turn = 0; turn < 5; turn++) await Promise.resolve();
-    await client.close();
+    await client.close({ signal: AbortSignal.abort() });
     did.push("closed");
     // The client is used again meanwhile.
     await client.connect();
@@ -115,7 +117,55 @@ test("a question without an answer holds up no other, and close() ends it", asyn
   assert.equal((await client.partitions(["shop"])).get("shop"), 1);
   assert.equal((await client.ranges("shop")).length, 1);
   assert.equal(kafka.made, 2, "the one that answered is kept");
-  await client.close();
+  const closed = client.close({ signal: AbortSignal.abort() });
+  assert.ok(await settledWithin(closed, 900, systemClock), "it waits behind its signal");
+});
+
+/** A question whose answer is the test's to give, and what becomes of its client. */
+function slowQuestion(clock: Clock) {
+  const answering = Promise.withResolvers<void>();
+  const did: string[] = [];
+  const disconnect = (): Promise<void> => Promise.resolve(void did.push("disconnect"));
+  const questions = new Questions(remembering([{ disconnect }]), clock);
+  questions.ask(() => answering.promise.then(() => did.push("answer"))).catch(() => {});
+  const close = async (signal?: AbortSignal): Promise<void> => {
+    await questions.close(signal);
+    did.push("closed");
+  };
+  return { did, close, answer: answering.resolve };
+}
+
+test("closing waits for the answer to a question under way, and disconnects then", async () => {
+  const clock = fakeClock();
+  const { did, close, answer } = slowQuestion(clock);
+  const closed = close();
+  await clock.advance(999);
+  assert.deepEqual(did, []);
+  answer();
+  await closed;
+  assert.deepEqual(did, ["answer", "disconnect", "closed"]);
+});
+
+test("closing waits for an answer no longer than its signal lets it, and never longer than 1 s", async () => {
+  const clock = fakeClock();
+  const aborted = slowQuestion(clock);
+  await aborted.close(AbortSignal.abort());
+  assert.deepEqual(aborted.did, ["disconnect", "closed"], "aborted before");
+
+  const deadline = new AbortController();
+  const amid = slowQuestion(clock);
+  const ending = amid.close(deadline.signal);
+  await clock.advance(999);
+  assert.deepEqual(amid.did, [], "aborted amid");
+  deadline.abort();
+  await ending;
+  assert.deepEqual(amid.did, ["disconnect", "closed"], "aborted amid");
+
+  const late = slowQuestion(clock);
+  const closed = late.close();
+  await clock.advance(1_000);
+  await closed;
+  assert.deepEqual(late.did, ["disconnect", "closed"], "after a second");
 });
 
 const clients: Readonly<Record<string, () => KafkaClient>> = {

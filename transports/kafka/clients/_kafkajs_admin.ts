@@ -1,4 +1,4 @@
-import { closedError } from "@bq/core/transport";
+import { type Clock, closedError, systemClock, unlessAborted, within } from "@bq/core/transport";
 import { isUnknownTopic, NotYetError } from "../_errors.ts";
 import type { KafkajsAdmin, KafkajsLike } from "./_kafkajs_like.ts";
 
@@ -7,6 +7,8 @@ import type { KafkajsAdmin, KafkajsLike } from "./_kafkajs_like.ts";
  * which a new one can.
  */
 const RETRY = { initialRetryTime: 100, retries: 3 };
+/** Longest time that closing waits for the questions under way, in milliseconds. */
+const PATIENCE_MS = 1_000;
 
 /**
  * Admin clients of `kafkajs`, each for one question at a time: whoever asks it at the same time is
@@ -15,14 +17,20 @@ const RETRY = { initialRetryTime: 100, retries: 3 };
  */
 export class Questions {
   readonly #kafka: KafkajsLike;
-  readonly #busy: Set<KafkajsAdmin> = new Set();
+  readonly #clock: Clock;
+  /** Those with a question, and when its end is dealt with. */
+  readonly #busy: Map<KafkajsAdmin, Promise<void>> = new Map();
   readonly #ending: Set<Promise<void>> = new Set();
   #idle: KafkajsAdmin | undefined;
   #closed = false;
 
-  /** @param kafka What makes clients. */
-  constructor(kafka: KafkajsLike) {
+  /**
+   * @param kafka What makes clients.
+   * @param clock Time.
+   */
+  constructor(kafka: KafkajsLike, clock: Clock = systemClock) {
     this.#kafka = kafka;
+    this.#clock = clock;
   }
 
   /** Asks. */
@@ -45,13 +53,23 @@ export class Questions {
     this.#closed = false;
   }
 
-  /** Disconnects; what is asked later is refused. */
-  async close(): Promise<void> {
+  /**
+   * Disconnects once the questions under way have ended, which it waits for at most a second; what is
+   * asked later is refused. A client that is disconnected amid a question connects anew for it, again
+   * and again, and what it tries then outlives the closing.
+   *
+   * @param signal Waits no longer for them.
+   */
+  async close(signal?: AbortSignal): Promise<void> {
     this.#closed = true;
-    const all = [...this.#busy, ...(this.#idle === undefined ? [] : [this.#idle])];
-    this.#busy.clear();
+    const idle = this.#idle;
     this.#idle = undefined;
-    for (const admin of all) this.#end(admin);
+    if (idle !== undefined) this.#end(idle);
+    const underWay = new Map(this.#busy);
+    const ended = Promise.all(underWay.values());
+    const wait = (over: AbortSignal) => unlessAborted(ended, over, () => {});
+    await within(PATIENCE_MS, this.#clock, signal, wait);
+    for (const admin of underWay.keys()) if (this.#busy.delete(admin)) this.#end(admin);
     await Promise.all(this.#ending);
   }
 
@@ -62,7 +80,8 @@ export class Questions {
     const closed = closedError("ask Kafka", "the client is closed");
     if (this.#closed) throw closed;
     const admin = idle ?? this.#kafka.admin({ retry: RETRY });
-    this.#busy.add(admin);
+    const over = Promise.withResolvers<void>();
+    this.#busy.set(admin, over.promise);
     let answered = false;
     try {
       await admin.connect();
@@ -74,9 +93,10 @@ export class Questions {
       throw this.#busy.has(admin) ? error : closed;
     } finally {
       // One that was disconnected meanwhile may have connected again behind that.
-      const free = this.#busy.delete(admin) && answered && this.#idle === undefined;
-      if (free) this.#idle = admin;
+      const free = this.#busy.delete(admin) && answered && !this.#closed;
+      if (free && this.#idle === undefined) this.#idle = admin;
       else this.#end(admin);
+      over.resolve();
     }
   }
 

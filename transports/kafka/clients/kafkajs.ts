@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { closedError } from "@bq/core/transport";
+import { closedError, type SignalOptions } from "@bq/core/transport";
 import type {
   ConsumerSetup,
   KafkaClient,
@@ -157,12 +157,12 @@ class Kafkajs implements KafkaClient {
     );
   }
 
-  async close(): Promise<void> {
+  async close({ signal }: SignalOptions = {}): Promise<void> {
     this.#closed = true;
     const writer = this.#writer;
     this.#writer = undefined;
     if (writer !== undefined) this.#end(writer.producer);
-    await Promise.allSettled([this.#questions.close(), ...this.#closing]);
+    await Promise.allSettled([this.#questions.close(signal), ...this.#closing]);
   }
 
   #writing(): Writer {

@@ -39,13 +39,17 @@ export async function ownClient(connection: ConnectionOptions): Promise<KafkaCli
   } as never);
   const client = kafkajsClient(kafka as unknown as KafkajsLike);
   const close = client.close.bind(client);
-  client.close = async ({ signal } = {}): Promise<void> => {
+  client.close = async (options = {}): Promise<void> => {
+    const { signal } = options;
     const destroy = (): void => sockets.destroy();
     signal?.addEventListener("abort", destroy, { once: true });
     if (signal?.aborted) destroy();
-    await close();
-    signal?.removeEventListener("abort", destroy);
-    sockets.destroy();
+    try {
+      await close(options);
+    } finally {
+      signal?.removeEventListener("abort", destroy);
+      destroy();
+    }
   };
   return client;
 }

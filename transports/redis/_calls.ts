@@ -4,6 +4,7 @@ import type { QueueLayout, Reserved, SettlePart, WorkCall } from "./_layout.ts";
 import type { Link } from "./_link.ts";
 import { afterThisTick } from "./_microtask.ts";
 import { readWork, type WorkReply } from "./_reply.ts";
+import { Turns } from "./_turns.ts";
 
 /** Most settles of one call. */
 const LARGEST_SETTLE = 256;
@@ -45,6 +46,7 @@ export class Calls {
   readonly #unsettled: Set<Settle> = new Set();
   readonly #demanding: Set<Demand> = new Set();
   readonly #ending: AbortController = new AbortController();
+  readonly #turns: Turns = new Turns();
   #settles: Settle[] = [];
   #demands: Demand[] = [];
   #collecting = false;
@@ -145,6 +147,7 @@ export class Calls {
       return this.#refuse(demand, error);
     }
     const jobs = call.reserved(reply.bodies, reply.kinds);
+    if (jobs.length > 0) await this.#turns.next(this.#demanding.size > 1);
     if (!this.#demanding.delete(demand)) return this.giveBack(jobs);
     demand.resolve(jobs);
     this.#wake();

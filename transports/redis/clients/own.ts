@@ -2,6 +2,7 @@ import type { ClusterOptions, RedisOptions } from "ioredis";
 import type { RedisClient } from "../client.ts";
 import type { ConnectionOptions } from "../options.ts";
 import { ioredisClient, type IoredisLike, ownedIoredis } from "./ioredis.ts";
+import { untraced } from "./_tracing.ts";
 
 /** Longest time for a connection, and in a cluster for the answer of a node, in milliseconds. */
 const PATIENCE_MS = 10_000;
@@ -43,7 +44,8 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
     lazyConnect: true,
   };
   if (target.cluster === undefined) {
-    return ownedIoredis(new Redis(target.url, options as never) as unknown as IoredisLike);
+    const client = untraced(new Redis(target.url, options as never));
+    return ownedIoredis(client as unknown as IoredisLike);
   }
   const clusterOptions: ClusterOptions = {
     lazyConnect: true,
@@ -52,7 +54,6 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
     // Whether a single node is silent only its own connection can tell.
     redisOptions: { socketTimeout: PATIENCE_MS, ...options },
   };
-  return ioredisClient(
-    new Cluster([...target.cluster], clusterOptions as never) as unknown as IoredisLike,
-  );
+  const client = untraced(new Cluster([...target.cluster], clusterOptions as never));
+  return ioredisClient(client as unknown as IoredisLike);
 }

@@ -59,7 +59,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/zset_work.lua. */
 export const ZSET_WORK: Script = {
   name: "zset_work",
-  sha: "af46516e8ed91db6eed1847a609249493839f49e",
+  sha: "a0341947c8c529e5820f06a653ad44aa4993c01a",
   source: `local ready, reserved, notify = KEYS[1], KEYS[2], KEYS[3]
 local delayed, scratch = KEYS[4], KEYS[5]
 local function failed(reply)
@@ -86,7 +86,7 @@ redis.call('LTRIM', ready, 0, -count - 1)
 error(removed)
 end
 end
-local LARGE = 4096
+local LARGE = 2048
 local function exchanged(job, keep, rest)
 if keep < LARGE then
 return struct.pack('c' .. keep .. 'c0', job, rest)

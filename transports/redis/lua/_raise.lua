@@ -1,5 +1,5 @@
 -- Length of a job, in bytes, from which its count is raised in a key and not in Lua.
-local LARGE = 4096
+local LARGE = 2048
 
 -- The job with its last bytes exchanged: the first `keep` stay. To Lua every string that is made costs a
 -- look at each of its bytes, so it makes this one alone: no string of what stays.

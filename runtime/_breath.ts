@@ -23,9 +23,8 @@ export class Breath {
     this.#sinceMs = clock.elapsed();
   }
 
-  /** What to wait for before going on; undefined while the event loop turns by itself. */
-  take(): Promise<void> | undefined {
-    const nowMs = this.#clock.elapsed();
+  /** What to wait for before going on, at a time of `Clock.elapsed`; undefined while the event loop turns by itself. */
+  take(nowMs: number = this.#clock.elapsed()): Promise<void> | undefined {
     if (nowMs - this.#sinceMs < BREATH_MS || this.#closing.signal.aborted) return undefined;
     if (this.#turn !== undefined) return this.#turn;
     this.#sinceMs = nowMs;

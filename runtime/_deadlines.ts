@@ -37,14 +37,23 @@ export class Deadlines {
     return this.#entries.size;
   }
 
-  /** Adds a deadline `delayMs` milliseconds from now, at once for what is no number; hand the result to `remove`. */
+  /** Adds a deadline `delayMs` milliseconds from now; otherwise as `at`. */
   add(delayMs: number, run: () => void): Deadline {
+    return this.at(this.#clock.elapsed() + delayMs, run);
+  }
+
+  /**
+   * Adds a deadline, at once for what is no number; hand the result to `remove`. For who has looked at
+   * the clock already: a look costs more than the rest of this.
+   *
+   * @param atMs When, in milliseconds of `Clock.elapsed`.
+   */
+  at(atMs: number, run: () => void): Deadline {
     // A single NaN would make the least of all deadlines NaN, and nothing would come due any more.
-    const atMs = this.#clock.elapsed() + (Number.isNaN(delayMs) ? 0 : delayMs);
-    const entry: Deadline = { atMs, run };
+    const entry: Deadline = { atMs: Number.isNaN(atMs) ? this.#clock.elapsed() : atMs, run };
     if (this.#closed) return entry;
     this.#entries.add(entry);
-    if (atMs < this.#wakeAtMs) this.#arm(atMs);
+    if (entry.atMs < this.#wakeAtMs) this.#arm(entry.atMs);
     return entry;
   }
 

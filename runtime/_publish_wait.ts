@@ -1,4 +1,5 @@
 import { BabelQueueError, PublishUncertainError } from "../core/errors.ts";
+import type { Clock } from "../core/clock.ts";
 import { abortable, issue } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
 
@@ -11,27 +12,35 @@ const LONGEST_ANSWER_MS = 1_000;
  * ends, so that the transport can still tell whether it was sent; at the end nobody waits any more.
  */
 export class PublishWait {
+  /** When the publish began, in milliseconds of `Clock.elapsed`. */
+  readonly sinceMs: number;
+  readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #timeoutMs: number;
   readonly #signal: AbortSignal | undefined;
   readonly #calledOff: AbortController = new AbortController();
   /** What ends the waits for an answer. */
   readonly #answers: (() => void)[] = [];
-  readonly #pending: Deadline[] = [];
+  /** One at a time, since nearly every publish ends before the first. */
+  #next: Deadline;
   #closed = false;
   #givenUp = false;
 
-  constructor(deadlines: Deadlines, timeoutMs: number, signal: AbortSignal | undefined) {
+  constructor(
+    clock: Clock,
+    deadlines: Deadlines,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ) {
+    this.sinceMs = clock.elapsed();
+    this.#clock = clock;
     this.#deadlines = deadlines;
     this.#timeoutMs = timeoutMs;
     this.#signal = signal;
     const answerMs = Math.min(LONGEST_ANSWER_MS, timeoutMs * ANSWER_SHARE);
-    this.#pending.push(
-      deadlines.add(timeoutMs - answerMs, () => this.#calledOff.abort()),
-      deadlines.add(timeoutMs, () => this.#giveUp()),
-    );
-    signal?.addEventListener("abort", this.#cancel, { once: true });
-    if (signal?.aborted) this.#cancel();
+    this.#next = deadlines.at(this.sinceMs + timeoutMs - answerMs, this.#callOff);
+    signal?.addEventListener("abort", this.#callOff, { once: true });
+    if (signal?.aborted) this.#callOff();
   }
 
   /** Aborted when nothing more is to be sent. */
@@ -71,10 +80,10 @@ export class PublishWait {
     this.#giveUp();
   }
 
-  /** Takes the deadlines and the listener back. */
+  /** Takes the deadline and the listener back. */
   end(): void {
-    for (const deadline of this.#pending) this.#deadlines.remove(deadline);
-    this.#signal?.removeEventListener("abort", this.#cancel);
+    this.#deadlines.remove(this.#next);
+    this.#signal?.removeEventListener("abort", this.#callOff);
   }
 
   #giveUp(): void {
@@ -88,9 +97,12 @@ export class PublishWait {
     return `no confirmation within ${this.#timeoutMs} ms`;
   }
 
-  /** Once cancelled, the transport has a second at most to say what became of it. */
-  #cancel = (): void => {
+  /** The transport has a second at most, and no longer than the publish, to say what became of it. */
+  #callOff = (): void => {
     this.#calledOff.abort();
-    this.#pending.push(this.#deadlines.add(LONGEST_ANSWER_MS, () => this.#giveUp()));
+    this.#deadlines.remove(this.#next);
+    const answerByMs = this.#clock.elapsed() + LONGEST_ANSWER_MS;
+    const endsAtMs = this.sinceMs + this.#timeoutMs;
+    this.#next = this.#deadlines.at(Math.min(answerByMs, endsAtMs), () => this.#giveUp());
   };
 }

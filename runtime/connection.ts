@@ -80,6 +80,15 @@ export class Connection {
   }
 
   /**
+   * Whether it can be used without a wait; where it cannot, `ready` is what to wait for.
+   *
+   * @param nowMs Now, in milliseconds of `Clock.elapsed`.
+   */
+  isReady(nowMs: number): boolean {
+    return this.#opened && !this.closed && this.breath.take(nowMs) === undefined;
+  }
+
+  /**
    * Resolves once the transport is open; tries again, with growing waits, until `signal` is aborted.
    * Whoever asks in a loop lets the event loop turn.
    *

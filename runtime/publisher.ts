@@ -75,12 +75,16 @@ export class Publisher {
     given: PublishOptions = {},
   ): Promise<string> {
     const options = checkOptions(given, PUBLISH_CHECKS);
-    return await this.#within(options, async (wait) => {
-      const { queue, outgoing, id } = await this.#prepare(message, data, options, wait);
+    const wait = this.#begin(options);
+    try {
+      const prepared = this.#prepare(message, data, options, wait);
+      const { queue, outgoing, id } = prepared instanceof Promise ? await prepared : prepared;
       const outcomes = await this.#send(queue, [outgoing], wait);
       throwUnlessConfirmed(outcomes[0]!, queue);
       return id;
-    });
+    } finally {
+      this.#end(wait);
+    }
   }
 
   /** Any bytes, as they are. */
@@ -93,10 +97,13 @@ export class Publisher {
     text("queue", queue);
     if (!(body instanceof Uint8Array)) refuseOption("body", body, "a Uint8Array");
     const outgoing = this.#outgoing(queue, copied(body), options);
-    await this.#within(options, async (wait) => {
+    const wait = this.#begin(options);
+    try {
       const outcomes = await this.#send(queue, [outgoing], wait);
       throwUnlessConfirmed(outcomes[0]!, queue);
-    });
+    } finally {
+      this.#end(wait);
+    }
   }
 
   /** Many messages; nothing is sent unless every one is valid. In order within a queue. */
@@ -110,17 +117,20 @@ export class Publisher {
       given as readonly PublishItem<unknown>[],
       (item, index) => checkOptions(item, ITEM_CHECKS, `items[${index}].`),
     );
-    const results = await this.#within(options, async (wait) => {
+    const wait = this.#begin(options);
+    try {
       const prepared: Prepared[] = [];
       for (const one of this.#prepareAll(items, wait)) {
         prepared.push(one instanceof Promise ? await one : one);
       }
-      return await this.#sendAll(prepared, wait);
-    });
-    if (results.some((result) => result.status !== "confirmed")) {
-      throw new PublishManyError(results);
+      const results = await this.#sendAll(prepared, wait);
+      if (results.some((result) => result.status !== "confirmed")) {
+        throw new PublishManyError(results);
+      }
+      return results.map((result) => result.id);
+    } finally {
+      this.#end(wait);
     }
-    return results.map((result) => result.id);
   }
 
   async #sendAll(
@@ -239,8 +249,10 @@ export class Publisher {
     let sent = false;
     try {
       if (wait.calledOff.aborted) throw wait.notSent(queue);
-      await this.#connection.ready(wait.calledOff);
-      if (wait.calledOff.aborted) throw wait.notSent(queue);
+      if (!this.#connection.isReady(wait.sinceMs)) {
+        await this.#connection.ready(wait.calledOff);
+        if (wait.calledOff.aborted) throw wait.notSent(queue);
+      }
       sent = true;
       const options = { signal: wait.calledOff };
       const answer = await wait.sending(
@@ -256,18 +268,17 @@ export class Publisher {
     }
   }
 
-  /** Runs a whole publish, preparation included, within its time. */
-  async #within<T>(options: SendOptions, work: (wait: PublishWait) => Promise<T>): Promise<T> {
+  /** Begins the time of a whole publish, preparation included. */
+  #begin({ timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SendOptions): PublishWait {
     this.#connection.refuseClosed();
-    const { timeoutMs = DEFAULT_TIMEOUT_MS, signal } = options;
-    const wait = new PublishWait(this.#deadlines, timeoutMs, signal);
+    const wait = new PublishWait(this.#clock, this.#deadlines, timeoutMs, signal);
     this.#underWay.add(wait);
-    try {
-      return await work(wait);
-    } finally {
-      this.#underWay.delete(wait);
-      wait.end();
-    }
+    return wait;
+  }
+
+  #end(wait: PublishWait): void {
+    this.#underWay.delete(wait);
+    wait.end();
   }
 }
 

@@ -158,6 +158,27 @@ test("a publish whose signal is aborted once it was sent is uncertain a second l
   });
 });
 
+test("a publish whose signal is aborted takes no longer for it than its time-out", async () => {
+  const transport = new ScriptedTransport({ publish: () => never() });
+  await withApp({ transport }, async ({ bq, clock }) => {
+    // Before it is called off, and after that.
+    for (const abortedAtMs of [4_400, 4_600]) {
+      const from = clock.now();
+      const abort = new AbortController();
+      const publishing = bq.publish(URN, {}, { timeoutMs: 5_000, signal: abort.signal });
+      const outcome = assert.rejects(publishing, (error) => {
+        assert.ok(error instanceof PublishUncertainError);
+        assert.equal(clock.now() - from, 5_000);
+        return true;
+      });
+      await clock.advance(abortedAtMs);
+      abort.abort();
+      await clock.advance(10_000);
+      await outcome;
+    }
+  });
+});
+
 test("close() ends a publish that hangs: it is uncertain", async () => {
   const transport = new ScriptedTransport({ publish: () => never() });
   await withApp({ transport }, async ({ bq, clock }) => {

@@ -39,6 +39,20 @@ test("publish() gives meta.id of a canonical envelope that names its queue", asy
   });
 });
 
+test("publishes on an open connection reach the transport in the call itself, in their order", async () => {
+  const transport = new ScriptedTransport();
+  await withApp({ transport }, async ({ bq }) => {
+    await bq.connect();
+    const publishing = [
+      bq.publish(URN, {}, { queue: "a" }),
+      bq.publishRaw("b", new Uint8Array([1])),
+      bq.publishMany([{ message: URN, data: {}, queue: "c" }]),
+    ];
+    assert.deepEqual(transport.published.map(({ queue }) => queue), ["a", "b", "c"]);
+    await Promise.all(publishing);
+  });
+});
+
 test("publish() gives every message an id of its own, and a blank trace a new one", async () => {
   await withApp({}, async ({ bq, transport }) => {
     const ids = [];

@@ -207,9 +207,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "measures durations on the wall clock",
     file: "runtime/_deadlines.ts",
-    text: `    const atMs = this.#clock.elapsed() +`,
-    instead: `    delayMs += this.#clock.now() - (this.wall ??= this.#clock.now());
-    const atMs = this.#clock.elapsed() +`,
+    text: `    const entry: Deadline = { atMs:`,
+    instead: `    atMs += this.#clock.now() - (this.wall ??= this.#clock.now());
+    const entry: Deadline = { atMs:`,
   },
   {
     name: "waits for ever for a receive that hangs",

@@ -17,6 +17,19 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** One look at both clocks, for all that is done before anything is waited for. */
+export interface Moment {
+  /** `Clock.now`. */
+  readonly nowMs: number;
+  /** `Clock.elapsed`. */
+  readonly elapsedMs: number;
+}
+
+/** Looks at both clocks. */
+export function momentOf(clock: Clock): Moment {
+  return { nowMs: clock.now(), elapsedMs: clock.elapsed() };
+}
+
 /** Longest delay that `setTimeout` takes without wrapping, in milliseconds. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
 

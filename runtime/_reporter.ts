@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import { asError } from "../core/thrown.ts";
 import { describeVersion, gatedRoute } from "../core/gate.ts";
 import type { Held, SettleCause } from "./_held.ts";
@@ -12,26 +13,37 @@ const LARGEST_MEMORY = 10_000;
 /** Turns what happens to a delivery into events and counts. */
 export class Reporter {
   readonly #hub: EventHub;
+  readonly #clock: Clock;
   readonly #counts: Counts;
   readonly #said: Set<string>;
 
-  constructor(hub: EventHub, counts: Counts, said: Set<string>) {
+  constructor(hub: EventHub, clock: Clock, counts: Counts, said: Set<string>) {
     this.#hub = hub;
+    this.#clock = clock;
     this.#counts = counts;
     this.#said = said;
   }
 
-  outcome(held: Held, outcome: Outcome, durationMs: number): void {
+  outcome(held: Held, outcome: Outcome): void {
     switch (outcome.kind) {
       case "handled":
         this.#counts.handled++;
         if (!this.#hub.listening) return;
-        return this.#emit({ level: "info", type: "handled", durationMs, ...held.subject() });
-      case "failed": {
+        return this.#emit({
+          level: "info",
+          type: "handled",
+          durationMs: this.#durationMs(held),
+          ...held.subject(),
+        });
+      case "failed":
         this.#counts.failed++;
-        const { error } = outcome;
-        return this.#emit({ level: "warn", type: "failed", error, durationMs, ...held.subject() });
-      }
+        return this.#emit({
+          level: "warn",
+          type: "failed",
+          error: outcome.error,
+          durationMs: this.#durationMs(held),
+          ...held.subject(),
+        });
       case "unknownUrn":
         return this.#emit({ level: "warn", type: "unknownUrn", ...held.subject() });
       case "poison":
@@ -50,6 +62,10 @@ export class Reporter {
       case "shutdown":
         return;
     }
+  }
+
+  #durationMs(held: Held): number {
+    return this.#clock.elapsed() - held.startedAtMs;
   }
 
   /** How a settle was answered. */

@@ -79,7 +79,8 @@ export interface Decision {
   readonly requestedMs?: number;
 }
 
-const ACK: Decision = Object.freeze({ verdict: Object.freeze({ kind: "ack" }), holdMs: 0 });
+/** What is decided about every message that was handled. */
+export const ACK: Decision = Object.freeze({ verdict: Object.freeze({ kind: "ack" }), holdMs: 0 });
 
 /**
  * Decides how a delivery is settled. Pure: the same input gives the same answer, nothing is changed,

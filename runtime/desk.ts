@@ -6,7 +6,7 @@ import { issue } from "./_waits.ts";
 import type { Deadlines } from "./_deadlines.ts";
 import { Held, type SettleCause } from "./_held.ts";
 import { Reporter } from "./_reporter.ts";
-import { decide, type Decision, type Outcome } from "./decide.ts";
+import { ACK, decide, type Decision, type Outcome } from "./decide.ts";
 import { type Dispatch, examine } from "./examine.ts";
 import type { EventHub } from "./events.ts";
 import { type HandlerRunner, runHandler } from "./handler.ts";
@@ -68,7 +68,7 @@ export class Desk {
     this.#concurrency = concurrency;
     this.#largestSettling = concurrency + (env.options.prefetch ?? concurrency);
     this.#wake = wake;
-    this.#report = new Reporter(env.hub, this.counts, env.said);
+    this.#report = new Reporter(env.hub, env.clock, this.counts, env.said);
   }
 
   /** Handler slots that nothing waits for. */
@@ -125,10 +125,17 @@ export class Desk {
     );
   }
 
-  /** Starts what waits, as far as slots are free. */
-  startReady(): void {
+  /**
+   * Starts what waits, as far as slots are free.
+   *
+   * @param atMs Now, in milliseconds of `Clock.elapsed`, where it is known.
+   */
+  startReady(atMs?: number): void {
+    let nowMs = atMs;
     while (this.#ready.length > 0 && this.#working < this.#concurrency) {
-      this.#start(this.#ready.shift()!);
+      this.#start(this.#ready.shift()!, nowMs ?? this.#env.clock.elapsed());
+      // The handler may have worked for long before it waited for anything.
+      nowMs = undefined;
     }
   }
 
@@ -178,11 +185,11 @@ export class Desk {
     }
   }
 
-  #start(held: Held): void {
+  #start(held: Held, nowMs: number): void {
     // It waited for its slot longer than its lease lasted.
-    if (held.lease?.over) return this.leaseLost(held);
+    if (held.lease?.over(nowMs)) return this.leaseLost(held);
     held.state = "working";
-    held.startedAtMs = this.#env.clock.elapsed();
+    held.startedAtMs = nowMs;
     this.#working++;
     let examined: Dispatch | Outcome;
     try {
@@ -202,7 +209,7 @@ export class Desk {
     if (examined.kind !== "dispatch") return this.#finish(held, examined);
     const { deadlines, options, runner } = this.#env;
     const timeoutMs = examined.route.timeoutMs ?? options.handlerTimeoutMs;
-    held.deadline = deadlines.add(timeoutMs, () => {
+    held.deadline = deadlines.at(nowMs + timeoutMs, () => {
       const error = new HandlerTimeoutError(held.urn, timeoutMs);
       this.#cutOff(held, { kind: "failed", error }, error);
     });
@@ -233,7 +240,7 @@ export class Desk {
   #conclude(held: Held, outcome: Outcome): void {
     // Before anybody is told: a listener may stop the worker, and this delivery is not at work any more.
     held.state = "deciding";
-    this.#report.outcome(held, outcome, this.#env.clock.elapsed() - held.startedAtMs);
+    this.#report.outcome(held, outcome);
     const cause = causeOf(outcome);
     let decision: Decision;
     try {
@@ -254,6 +261,8 @@ export class Desk {
   }
 
   #decide(held: Held, outcome: Outcome): Decision {
+    // As nearly every message ends: it depends on neither time nor chance, so nobody asks for them.
+    if (outcome.kind === "handled") return ACK;
     const { options, transport, clock } = this.#env;
     const { delivery, metaQueue, reconciled, canonical } = held;
     const subject = {
@@ -288,7 +297,9 @@ export class Desk {
   }
 
   #settle(held: Held, verdict: Verdict, cause: SettleCause): void {
-    if (held.lease?.over) {
+    // Anew: a listener was told how it went, a hold may have gone by.
+    const nowMs = this.#env.clock.elapsed();
+    if (held.lease?.over(nowMs)) {
       // After its end another worker may have the message: a settle could hit that one's delivery.
       this.#leave(held);
       return this.#report.leaseLost(held);
@@ -306,7 +317,7 @@ export class Desk {
       deadlines.remove(patience);
       return true;
     };
-    const patience = deadlines.add(SETTLE_PATIENCE_MS, () => {
+    const patience = deadlines.at(nowMs + SETTLE_PATIENCE_MS, () => {
       ended();
       this.#report.settleFailed(held, new Error(`no answer within ${SETTLE_PATIENCE_MS} ms`));
       this.#leave(held);
@@ -340,7 +351,7 @@ export class Desk {
       this.#report.leaseLost(held);
       return this.#wake();
     }
-    held.lease?.start();
+    held.lease?.start(this.#env.clock.elapsed());
     this.#conclude(held, { kind: "writeFailed" });
     this.#wake();
   }

@@ -1,5 +1,5 @@
 import { asError, messageOf } from "../core/thrown.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, type Moment, momentOf } from "../core/clock.ts";
 import { issue } from "./_waits.ts";
 import type { Deadline, Deadlines } from "./_deadlines.ts";
 import type { Delivery, Subscription } from "./transport.ts";
@@ -18,17 +18,19 @@ export class LeaseKeeper {
   readonly #deadlines: Deadlines;
   readonly #onLost: (error?: Error) => void;
   /** When the lease ends, in milliseconds of `Clock.elapsed`. */
-  #untilMs: number;
+  #overAtMs: number;
   #next: Deadline | undefined;
   #turn = 0;
   /** Why the last try to extend failed; goes with the report of the loss. */
   #failure: Error | undefined;
 
+  /** @param at When the delivery came. */
   constructor(
     delivery: Delivery,
     subscription: Subscription,
     clock: Clock,
     deadlines: Deadlines,
+    at: Moment,
     onLost: (error?: Error) => void,
   ) {
     this.#delivery = delivery;
@@ -36,25 +38,26 @@ export class LeaseKeeper {
     this.#clock = clock;
     this.#deadlines = deadlines;
     this.#onLost = onLost;
-    this.#untilMs = this.#measured(delivery.leaseUntilMs ?? Infinity);
-    this.start();
+    this.#overAtMs = overAtMs(delivery.leaseUntilMs ?? Infinity, at);
+    this.start(at.elapsedMs);
   }
 
-  /** Whether the lease is over by the worker's clock. */
-  get over(): boolean {
-    return this.#untilMs !== Infinity && this.#clock.elapsed() >= this.#untilMs;
+  /** Whether the lease is over by the worker's clock, at a time of `Clock.elapsed`. */
+  over(atMs: number): boolean {
+    return atMs >= this.#overAtMs;
   }
 
-  /** Begins, or begins again. */
-  start(): void {
-    if (this.#untilMs === Infinity) return;
+  /** Begins, or begins again, at a time of `Clock.elapsed`. */
+  start(atMs: number): void {
+    if (this.#overAtMs === Infinity) return;
     const turn = ++this.#turn;
-    const left = this.#untilMs - this.#clock.elapsed();
-    const extend = this.#subscription.extend !== undefined;
-    const waitMs = extend ? Math.max(left / 2, Math.min(left, SHORTEST_WAIT_MS)) : left;
-    this.#wait(waitMs, () => {
+    const left = this.#overAtMs - atMs;
+    const nextAtMs = this.#subscription.extend === undefined
+      ? this.#overAtMs
+      : atMs + Math.max(left / 2, Math.min(left, SHORTEST_WAIT_MS));
+    this.#wait(nextAtMs, () => {
       if (turn !== this.#turn) return;
-      if (this.over) return this.#lose();
+      if (this.over(this.#clock.elapsed())) return this.#lose();
       this.#extend(turn);
     });
   }
@@ -66,26 +69,22 @@ export class LeaseKeeper {
     this.#next = undefined;
   }
 
-  /** A lease says in wall time when it ends; from here on only the time that passes counts. */
-  #measured(untilMs: number): number {
-    return untilMs - this.#clock.now() + this.#clock.elapsed();
-  }
-
-  #wait(ms: number, run: () => void): void {
+  #wait(untilMs: number, run: () => void): void {
     this.#deadlines.remove(this.#next);
-    this.#next = this.#deadlines.add(ms, run);
+    this.#next = this.#deadlines.at(untilMs, run);
   }
 
   #extend(turn: number): void {
     // Without an answer the lease ends when it ends.
-    this.#wait(this.#untilMs - this.#clock.elapsed(), () => {
+    this.#wait(this.#overAtMs, () => {
       if (turn === this.#turn) this.#lose();
     });
     const failed = (error: unknown): void => {
       if (turn !== this.#turn) return;
       this.#failure = asError(error);
-      if (this.over) this.#lose();
-      else this.start();
+      const nowMs = this.#clock.elapsed();
+      if (this.over(nowMs)) this.#lose();
+      else this.start(nowMs);
     };
     issue(() => this.#subscription.extend!(this.#delivery)).then((untilMs) => {
       if (turn !== this.#turn) return;
@@ -97,8 +96,9 @@ export class LeaseKeeper {
         );
       }
       this.#failure = undefined;
-      this.#untilMs = this.#measured(untilMs);
-      this.start();
+      const at = momentOf(this.#clock);
+      this.#overAtMs = overAtMs(untilMs, at);
+      this.start(at.elapsedMs);
     }, failed);
   }
 
@@ -106,4 +106,9 @@ export class LeaseKeeper {
     this.stop();
     this.#onLost(this.#failure);
   }
+}
+
+/** A lease says in wall time when it ends; from here on only the time that passes counts. */
+function overAtMs(untilMs: number, { nowMs, elapsedMs }: Moment): number {
+  return untilMs - nowMs + elapsedMs;
 }

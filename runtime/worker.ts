@@ -1,3 +1,4 @@
+import { type Moment, momentOf } from "../core/clock.ts";
 import { asError } from "../core/thrown.ts";
 import { ConnectionError } from "../core/errors.ts";
 import { deliveriesOf, subscriptionOf } from "./_answers.ts";
@@ -134,8 +135,8 @@ export class Worker {
     const giveBack = (): void => this.#desk.giveBackAll();
     if (plan.handlersUntilMs <= nowMs) giveBack();
     this.#planned = [
-      this.#deadlines.add(plan.handlersUntilMs - nowMs, giveBack),
-      this.#deadlines.add(plan.endsAtMs - nowMs, () => this.#overrun()),
+      this.#deadlines.at(plan.handlersUntilMs, giveBack),
+      this.#deadlines.at(plan.endsAtMs, () => this.#overrun()),
     ];
     this.#settleUp();
   }
@@ -213,28 +214,31 @@ export class Worker {
     });
   }
 
-  #pump(): void {
+  /** @param atMs Now, in milliseconds of `Clock.elapsed`, where it is known. */
+  #pump(atMs?: number): void {
     const subscription = this.#subscription;
     if (subscription === undefined || this.#over) return;
-    this.#desk.startReady();
+    this.#desk.startReady(atMs);
     const intake = this.#intake.signal;
     while (!intake.aborted && this.#backOffs === 0 && this.#receives < subscription.lanes) {
       if (this.#rests > 0) break;
       const budget = (this.#options.maxMessages ?? Infinity) - this.#taken;
       const free = Math.min(this.#desk.free, budget) - this.#promised;
       if (free <= 0) break;
-      const turn = this.#env.connection.breath.take();
+      const nowMs = this.#env.clock.elapsed();
+      const turn = this.#env.connection.breath.take(nowMs);
       if (turn) {
         void turn.then(() => this.#pump());
         break;
       }
       // The free slots are shared among the idle lanes, so that no lane takes all of them.
-      this.#receive(subscription, Math.ceil(free / (subscription.lanes - this.#receives)));
+      const max = Math.ceil(free / (subscription.lanes - this.#receives));
+      this.#receive(subscription, max, nowMs);
     }
     this.#settleUp();
   }
 
-  #receive(subscription: Subscription, max: number): void {
+  #receive(subscription: Subscription, max: number, askedAtMs: number): void {
     const { clock } = this.#env;
     const { waitMs } = this.#options;
     const deadlines = this.#deadlines;
@@ -253,8 +257,7 @@ export class Worker {
       ended();
       if (counted) void this.#backOff(error).then(() => this.#pump());
     };
-    const askedAtMs = clock.elapsed();
-    const watchdog = deadlines.add(waitMs + RECEIVE_GRACE_MS, () => {
+    const watchdog = deadlines.at(askedAtMs + waitMs + RECEIVE_GRACE_MS, () => {
       failed(new ConnectionError(`Cannot receive from '${this.queue}': no answer in time`));
     });
     let answer: Promise<readonly Delivery[]>;
@@ -266,17 +269,18 @@ export class Worker {
     }
     answer.then((given) => {
       const { deliveries, flaw } = deliveriesOf(given, this.queue);
-      this.#lastPollAtMs = clock.now();
+      const at = momentOf(clock);
+      this.#lastPollAtMs = at.nowMs;
       if (flaw) {
         failed(flaw);
         if (deliveries.length === 0) return;
       } else {
         ended();
         this.#failures = 0;
-        if (deliveries.length === 0) this.#rest(clock.elapsed() - askedAtMs);
+        if (deliveries.length === 0) this.#rest(at.elapsedMs - askedAtMs);
         else this.#shortRounds = 0;
       }
-      this.#take(subscription, deliveries);
+      this.#take(subscription, deliveries, at);
     }, failed);
   }
 
@@ -293,7 +297,7 @@ export class Worker {
     }
   }
 
-  #take(subscription: Subscription, deliveries: readonly Delivery[]): void {
+  #take(subscription: Subscription, deliveries: readonly Delivery[], at: Moment): void {
     const { clock } = this.#env;
     if (this.#over) {
       for (const delivery of deliveries) this.#desk.giveBackLate(delivery, subscription);
@@ -302,7 +306,7 @@ export class Worker {
     this.#taken += deliveries.length;
     for (const delivery of deliveries) {
       const held = new Held(delivery, subscription);
-      held.lease = new LeaseKeeper(delivery, subscription, clock, this.#deadlines, (error) => {
+      held.lease = new LeaseKeeper(delivery, subscription, clock, this.#deadlines, at, (error) => {
         this.#desk.leaseLost(held, error);
       });
       this.#desk.admit(held);
@@ -311,7 +315,7 @@ export class Worker {
     if ((untilEmpty && deliveries.length === 0) || this.#taken >= maxMessages) {
       this.#endIntake(true);
     }
-    this.#pump();
+    this.#pump(at.elapsedMs);
   }
 
   #endIntake(finishReady: boolean): void {

@@ -21,10 +21,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "settles after its lease is over",
     file: desk,
-    text: `  #settle(held: Held, verdict: Verdict, cause: SettleCause): void {
-    if (held.lease?.over) {`,
-    instead: `  #settle(held: Held, verdict: Verdict, cause: SettleCause): void {
-    if (held.lease?.over && held.state === "gone") {`,
+    text: `    const nowMs = this.#env.clock.elapsed();
+    if (held.lease?.over(nowMs)) {`,
+    instead: `    const nowMs = this.#env.clock.elapsed();
+    if (held.lease?.over(nowMs) && held.state === "gone") {`,
+  },
+  {
+    name: "starts a handler on an old look at the clock",
+    file: desk,
+    text: `      nowMs = undefined;`,
+    instead: ``,
   },
   {
     name: "settles a delivery that was lost",
@@ -98,7 +104,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "does not keep the lease of a message whose write failed",
     file: desk,
-    text: `    held.lease?.start();
+    text: `    held.lease?.start(this.#env.clock.elapsed());
     this.#conclude`,
     instead: `    this.#conclude`,
   },
@@ -176,27 +182,27 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "lets a handler run past its time-out",
     file: desk,
-    text: `held.deadline = deadlines.add(timeoutMs, () => {`,
-    instead: `held.deadline = deadlines.add(timeoutMs * 1e6, () => {`,
+    text: `held.deadline = deadlines.at(nowMs + timeoutMs, () => {`,
+    instead: `held.deadline = deadlines.at(nowMs + timeoutMs * 1e6, () => {`,
   },
   {
     name: "renews a lease only once",
     file: "runtime/lease.ts",
-    text: `      this.#untilMs = this.#measured(untilMs);
-      this.start();`,
-    instead: `      this.#untilMs = this.#measured(untilMs);`,
+    text: `      this.#overAtMs = overAtMs(untilMs, at);
+      this.start(at.elapsedMs);`,
+    instead: `      this.#overAtMs = overAtMs(untilMs, at);`,
   },
   {
     name: "reads a lease on the wall clock all the time",
     file: "runtime/lease.ts",
-    text: `return untilMs - this.#clock.now() + this.#clock.elapsed();`,
+    text: `return untilMs - nowMs + elapsedMs;`,
     instead: `return untilMs;`,
   },
   {
     name: "ignores the end of the time for stopping",
     file: worker,
-    text: `this.#deadlines.add(plan.endsAtMs - nowMs, () => this.#overrun()),`,
-    instead: `this.#deadlines.add(plan.endsAtMs - nowMs, () => {}),`,
+    text: `this.#deadlines.at(plan.endsAtMs, () => this.#overrun()),`,
+    instead: `this.#deadlines.at(plan.endsAtMs, () => {}),`,
   },
   {
     name: "lets a second stop lengthen the first one's time",

@@ -213,7 +213,7 @@ export class Desk {
       const error = new HandlerTimeoutError(held.urn, timeoutMs);
       this.#cutOff(held, { kind: "failed", error }, error);
     });
-    runHandler(runner, held, examined).then(
+    issue(() => runHandler(runner, held, examined)).then(
       () => this.#finish(held, { kind: "handled" }),
       (error) => this.#finish(held, { kind: "failed", error }),
     );

@@ -16,7 +16,7 @@ export interface HandlerRunner {
  *
  * @throws whatever the schema, a middleware or the handler throws.
  */
-export async function runHandler(
+export function runHandler(
   runner: HandlerRunner,
   held: Held,
   { route, body }: Dispatch,
@@ -42,6 +42,5 @@ export async function runHandler(
     await (handler as Handler<unknown>)(data, ctx);
   };
   const { middlewares } = runner;
-  if (middlewares.length === 0) await run();
-  else await runChain(middlewares, ctx, run);
+  return middlewares.length === 0 ? run() : runChain(middlewares, ctx, run);
 }

@@ -94,18 +94,24 @@ export class Desk {
     };
   }
 
-  /** Takes a delivery in; after the end of intake it goes straight back. */
-  admit(held: Held): void {
+  /**
+   * Takes a delivery in; after the end of intake it goes straight back.
+   *
+   * @returns Whether it waits for its slot; where not, listeners were told, and may have taken their time.
+   */
+  admit(held: Held): boolean {
     if (this.#admitted.get(held.delivery)) {
       held.lease?.stop();
-      return this.#report.handedOutTwice(held);
+      this.#report.handedOutTwice(held);
+      return false;
     }
     this.#admitted.set(held.delivery, true);
     this.#inHand.set(held.delivery, held);
     const lost = this.#lostEarly.get(held.delivery);
     if (lost) this.leaseLost(held, lost);
     else if (this.#ended) this.#conclude(held, { kind: "shutdown" });
-    else this.#ready.push(held);
+    else return this.#ready.push(held) > 0;
+    return false;
   }
 
   /** Gives back what a receive that hung beyond the end brings, as far as it can still be settled. */

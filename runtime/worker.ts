@@ -304,18 +304,20 @@ export class Worker {
       return;
     }
     this.#taken += deliveries.length;
+    let nowMs: number | undefined = at.elapsedMs;
     for (const delivery of deliveries) {
       const held = new Held(delivery, subscription);
       held.lease = new LeaseKeeper(delivery, subscription, clock, this.#deadlines, at, (error) => {
         this.#desk.leaseLost(held, error);
       });
-      this.#desk.admit(held);
+      if (!this.#desk.admit(held)) nowMs = undefined;
     }
     const { untilEmpty, maxMessages = Infinity } = this.#options;
     if ((untilEmpty && deliveries.length === 0) || this.#taken >= maxMessages) {
       this.#endIntake(true);
+      nowMs = undefined;
     }
-    this.#pump(at.elapsedMs);
+    this.#pump(nowMs);
   }
 
   #endIntake(finishReady: boolean): void {

@@ -22,6 +22,8 @@ class Line implements RedisClient {
   hold: Promise<void> = Promise.resolve();
   cut = false;
   closed = false;
+  /** A copy connects when this has resolved. */
+  connecting: Promise<void> = Promise.resolve();
 
   constructor(port: number) {
     this.#port = port;
@@ -36,8 +38,13 @@ class Line implements RedisClient {
     return answer as never;
   }
 
+  async connect(): Promise<void> {
+    await this.connecting;
+  }
+
   duplicate(): RedisClient {
     const copy = new Line(this.#port);
+    copy.connecting = this.connecting;
     this.copies.push(copy);
     return copy;
   }
@@ -272,6 +279,74 @@ test(
       await lab.server.call("SCRIPT", "FLUSH");
       await lab.transport.publish(lab.queue, [{ body: latin(body(0)) }]);
       assert.deepEqual(bodies(await waiting), [body(0)]);
+    }),
+  { ignore },
+);
+
+test(
+  "a full batch of one receive lets the next one look, whatever became of the tokens",
+  () =>
+    scene(async ({ lab, subscription, blocking }) => {
+      const waiting = [subscription.receive(1, FOREVER_MS), subscription.receive(1, FOREVER_MS)];
+      await isBlocked(lab);
+      // The wait takes one token, and the reserve behind it the other one.
+      await lab.transport.publish(lab.queue, [0, 1].map((n) => ({ body: latin(body(n)) })));
+      assert.deepEqual(bodies((await Promise.all(waiting)).flat()), [body(0), body(1)]);
+      assert.equal(blocking().sent.filter((command) => command === "BLPOP").length, 1);
+    }),
+  { ignore },
+);
+
+test(
+  "a user who may not let a key expire stops without a loss",
+  () =>
+    scene(async ({ lab, subscription, intake, blocking }) => {
+      const waiting = subscription.receive(1, FOREVER_MS);
+      await isBlocked(lab);
+      const used = blocking();
+      await lab.server.call("ACL", "SETUSER", "default", "-expire");
+      try {
+        intake.abort();
+        assert.deepEqual(await waiting, []);
+      } finally {
+        await lab.server.call("ACL", "SETUSER", "default", "+@all");
+      }
+      assert.equal(used.closed, false);
+    }),
+  { ignore },
+);
+
+test(
+  "a connection that cannot even be closed is replaced",
+  () =>
+    scene(async ({ lab, subscription, blocking }) => {
+      const waiting = subscription.receive(1, FOREVER_MS);
+      await isBlocked(lab);
+      const bad = blocking();
+      await bad.close();
+      bad.close = () => Promise.reject(new Error("no"));
+      await eventually(() => assert.notEqual(blocking(), bad));
+      await lab.transport.publish(lab.queue, [{ body: latin(body(0)) }]);
+      assert.deepEqual(bodies(await waiting), [body(0)]);
+    }),
+  { ignore },
+);
+
+test(
+  "the time of a reservation begins when its connection stands",
+  () =>
+    scene(async ({ lab, line, subscription }) => {
+      const standing = Promise.withResolvers<void>();
+      line.connecting = standing.promise;
+      const waiting = subscription.receive(1, FOREVER_MS);
+      await eventually(() => line.copies.length === 1);
+      lab.now += 5;
+      standing.resolve();
+      await isBlocked(lab);
+      await lab.transport.publish(lab.queue, [{ body: latin(body(0)) }]);
+      await waiting;
+      const { score } = (await lab.look()).reserved[0]!;
+      assert.ok(score >= lab.now + 90, `${score}`);
     }),
   { ignore },
 );

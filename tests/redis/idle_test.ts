@@ -117,3 +117,34 @@ test(
   },
   { ignore },
 );
+
+test("a receive that filled its slots wakes the one that sleeps", async () => {
+  const lab = await Lab.open(broker().port, { layout: "legacy" });
+  const { given, close } = clientOf({ broker: broker(), layout: "legacy", client: "ioredis" });
+  const transport = redis({ layout: "legacy", ...given });
+  const sleeps: (() => void)[] = [];
+  const sleep: Clock["sleep"] = (_, signal) =>
+    new Promise((resolve) => {
+      sleeps.push(resolve);
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+    });
+  try {
+    const clock = { ...systemClock, sleep };
+    await transport.open({ clock, random: () => 0, bytes: randomBytes, emit: () => {} });
+    const subscription = await transport.subscribe(lab.queue, {
+      prefetch: 2,
+      intake: new AbortController().signal,
+      lost: () => {},
+    });
+    const waiting = [subscription.receive(1, 600_000), subscription.receive(1, 600_000)];
+    await eventually(() => sleeps.length === 1);
+    for (let n = 0; n < 2; n++) await lab.server.call("RPUSH", lab.keys["ready"]!, BODY);
+    // Of the sleeps only the first one ends; the second is cut short.
+    sleeps[0]!();
+    assert.equal((await Promise.all(waiting)).flat().length, 2);
+  } finally {
+    await transport.close();
+    await close();
+    await lab.close();
+  }
+}, { ignore });

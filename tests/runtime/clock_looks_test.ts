@@ -83,3 +83,41 @@ test("the time in which one handler of a batch blocks is not the next one's", as
   assert.deepEqual([seen.of("leaseLost").length, transport.settled, blocksMs], [3, [], [0]]);
   await bq.close();
 });
+
+test("the time in which a listener blocks is not the handler's either", async () => {
+  let atMs = 0;
+  const clock = {
+    now: (): number => atMs,
+    elapsed: (): number => atMs,
+    sleep: (_ms: number, signal?: AbortSignal): Promise<void> => systemClock.sleep(1e9, signal),
+  };
+  const transport = new ScriptedTransport({}, { leaseMs: 1_000, extends: false });
+  const subscribe = transport.subscribe.bind(transport);
+  transport.subscribe = async (queue, options) => {
+    const subscription = await subscribe(queue, options);
+    const receive = subscription.receive.bind(subscription);
+    subscription.receive = async (max, waitMs) => {
+      const given = await receive(max, waitMs);
+      return [...given, ...given];
+    };
+    return subscription;
+  };
+  let told = 0;
+  const bq = new BabelQueue(transport, {
+    queue: "shop",
+    deadLetter: true,
+    clock,
+    onEvent: ({ type }) => {
+      if (type !== "warning") return;
+      told++;
+      atMs += 2_000;
+    },
+  });
+  let began = 0;
+  bq.handle(URN, () => void began++);
+  await bq.connect();
+  transport.put("shop");
+  await bq.consume({ waitMs: 0 });
+  assert.deepEqual([told > 0, began, transport.settled], [true, 0, []]);
+  await bq.close();
+});

@@ -45,6 +45,9 @@ export class Bell {
   readonly #setup: BellSetup;
   readonly #watch: Watch;
   #client: RedisClient | undefined;
+  #waiting = false;
+  /** There once it was rung, which is done once; aborted when its wait is over. */
+  #rung: AbortController | undefined;
   /** Ends the wait that is under way, with nothing; there is never more than one. */
   #wake: () => void = () => {};
   #closing: Promise<void> = Promise.resolve();
@@ -59,30 +62,34 @@ export class Bell {
   /**
    * Waits for a token, at most `ms` milliseconds and at most a slice. It never rejects.
    *
+   * @param signal Ends only what is waited behind a failure: a wait ends by its time, a token or a ring.
    * @returns Up to `max` jobs, where any came.
    */
   async wait(ms: number, max: number, signal: AbortSignal): Promise<readonly Reserved[]> {
-    if (signal.aborted) return [];
     const { clock } = this.#setup;
     const sliceMs = Math.min(ms, SLICE_MS);
     const { promise: dropped, resolve } = Promise.withResolvers<readonly Reserved[]>();
     this.#wake = () => resolve([]);
-    const over = new AbortController();
-    const ring = (): void => void this.#ring(over.signal);
-    signal.addEventListener("abort", ring, { once: true });
+    this.#waiting = true;
     this.#watch.sent();
-    const answer = this.#answer(sliceMs, max);
     try {
-      return await Promise.race([answer, dropped]);
+      return await Promise.race([this.#answer(sliceMs, max), dropped]);
     } catch {
       await this.#drop();
       await clock.sleep(Math.min(sliceMs, TROUBLE_MS), signal);
       return [];
     } finally {
-      over.abort();
-      signal.removeEventListener("abort", ring);
+      this.#waiting = false;
       this.#watch.answered();
+      this.#rung?.abort();
     }
+  }
+
+  /** Ends the wait that is under way; what came by then is still handed over. */
+  ring(): void {
+    if (!this.#waiting || this.#rung !== undefined) return;
+    this.#rung = new AbortController();
+    void this.#ring(this.#rung.signal);
   }
 
   /** Disconnects; what a wait under way would reserve may be lost until its reservation ends. */
@@ -93,7 +100,13 @@ export class Bell {
 
   async #answer(sliceMs: number, max: number): Promise<readonly Reserved[]> {
     const { key, ringKey, reserve, duplicate, giveBack } = this.#setup;
-    const client = this.#client ??= duplicate();
+    let client = this.#client;
+    if (client === undefined) {
+      client = this.#client = duplicate();
+      // The time within which a job is reserved begins when there is a connection.
+      await client.connect?.();
+      if (this.#client !== client) return [];
+    }
     // No time at all would be without end to the server.
     const seconds = (Math.max(1, Math.ceil(sliceMs)) / 1_000).toString();
     const woken = asked(client, ["BLPOP", key, ringKey, seconds], key);
@@ -119,10 +132,8 @@ export class Bell {
   async #ring(over: AbortSignal): Promise<void> {
     const { link, key, ringKey, reserve, clock } = this.#setup;
     if (reserve !== undefined) {
-      const rung = Promise.all([
-        link.call(["RPUSH", ringKey, "1"], key),
-        link.call(["EXPIRE", ringKey, RING_SECONDS], key),
-      ]);
+      const rung = link.call(["RPUSH", ringKey, "1"], key);
+      void link.call(["EXPIRE", ringKey, RING_SECONDS], key).catch(() => {});
       const sent = await Promise.race([
         rung.then(() => true, () => false),
         clock.sleep(RUNG_MS, over).then(() => false),
@@ -136,7 +147,8 @@ export class Bell {
     const client = this.#client;
     this.#client = undefined;
     this.#wake();
-    this.#closing = this.#closing.then(() => client?.close?.());
+    // One that cannot even be closed is left to itself.
+    this.#closing = this.#closing.then(() => client?.close?.()).catch(() => {});
     return this.#closing;
   }
 }

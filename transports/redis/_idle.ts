@@ -8,8 +8,9 @@ interface Waiter<T> {
 }
 
 /**
- * How an idle subscription passes the time: until somebody knocks, or `ms` are over. It may bring up to
- * `max` of what is waited for.
+ * How an idle subscription passes the time, at most `ms` milliseconds. It may bring up to `max` of what
+ * is waited for. The signal says that there is something to look for; what cannot be cut short without
+ * a loss takes no notice of it.
  */
 export type Pause<T> = (ms: number, max: number, signal: AbortSignal) => Promise<readonly T[]>;
 
@@ -21,10 +22,11 @@ export type Pause<T> = (ms: number, max: number, signal: AbortSignal) => Promise
 export class Idle<T> {
   readonly #pause: Pause<T>;
   readonly #clock: Clock;
-  readonly #end: AbortController = new AbortController();
   /** All but the one that the pause is made for. */
   readonly #waiters: Waiter<T>[] = [];
-  #pausing = false;
+  /** Cuts the pause short that is under way. */
+  #pausing: AbortController | undefined;
+  #over = false;
 
   /**
    * @param pause One pause.
@@ -41,39 +43,43 @@ export class Idle<T> {
    * @returns Up to `max` of what the pause brought.
    */
   wait(untilMs: number, max: number): Promise<readonly T[]> {
-    if (this.#end.signal.aborted) return Promise.resolve([]);
+    if (this.#over) return Promise.resolve([]);
     return new Promise((look) => {
       this.#waiters.push({ untilMs, max, look });
-      if (!this.#pausing) void this.#run();
+      if (this.#pausing === undefined) void this.#run();
     });
   }
 
   /** Lets the next one look: there may be more. */
   knock(): void {
-    this.#waiters.shift()?.look([]);
+    const next = this.#waiters.shift();
+    if (next !== undefined) next.look([]);
+    else this.#pausing?.abort();
   }
 
-  /** Ends every wait, now and later; a pause that is under way is told, and ends its own. */
+  /** Ends every wait, now and later. */
   end(): void {
-    this.#end.abort();
+    this.#over = true;
+    this.#pausing?.abort();
     for (const waiter of this.#waiters.splice(0)) waiter.look([]);
   }
 
   async #run(): Promise<void> {
-    this.#pausing = true;
     for (let first = this.#waiters.shift(); first; first = this.#waiters.shift()) {
+      const { signal } = this.#pausing = new AbortController();
       const nowMs = this.#clock.elapsed();
       const untilMs = Math.min(first.untilMs, ...this.#waiters.map((waiter) => waiter.untilMs));
-      first.look(
-        untilMs > nowMs ? await this.#pause(untilMs - nowMs, first.max, this.#end.signal) : [],
-      );
+      const { max, look } = first;
+      const brought = untilMs > nowMs ? await this.#pause(untilMs - nowMs, max, signal) : [];
+      look(brought);
+      if (brought.length === max) this.knock();
       const lateMs = this.#clock.elapsed();
       for (const late of this.#waiters.filter((waiter) => waiter.untilMs <= lateMs)) {
         this.#waiters.splice(this.#waiters.indexOf(late), 1);
         late.look([]);
       }
     }
-    this.#pausing = false;
+    this.#pausing = undefined;
   }
 }
 

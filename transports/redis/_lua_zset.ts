@@ -59,7 +59,7 @@ return #endless`,
 /** Settles what was handled and reserves the next jobs, in one call. See lua/zset_work.lua. */
 export const ZSET_WORK: Script = {
   name: "zset_work",
-  sha: "a0341947c8c529e5820f06a653ad44aa4993c01a",
+  sha: "a6d728bd32233237ed7d3154413ddd9d20ae6e6b",
   source: `local ready, reserved, notify = KEYS[1], KEYS[2], KEYS[3]
 local delayed, scratch = KEYS[4], KEYS[5]
 local function failed(reply)
@@ -101,7 +101,7 @@ member = redis.call('GETDEL', scratch)
 end
 end)
 if made and not member then
-redis.pcall('DEL', scratch)
+redis.pcall('SET', scratch, '', 'PX', 1)
 end
 pcall(redis.set_repl, redis.REPL_ALL)
 return member or string.sub(job, 1, keep) .. rest

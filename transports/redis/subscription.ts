@@ -102,12 +102,15 @@ export class RedisSubscription implements Subscription {
         reserve: setup.leases
           ? (max, withinMs) => layout.work(max, [], clock.now(), withinMs)
           : undefined,
-        giveBack: (jobs) => this.#calls.giveBack(jobs),
+        giveBack: (jobs) => this.#awaited(this.#calls.giveBack(jobs)),
         clock,
       });
     }
     this.#idle = new Idle((ms, max, signal) => this.#pause(ms, max, signal), clock);
-    this.#ending = (): void => this.#idle.end();
+    this.#ending = (): void => {
+      this.#idle.end();
+      this.#bell?.ring();
+    };
     options.intake.addEventListener("abort", this.#ending, { once: true });
     if (options.intake.aborted) this.#ending();
   }
@@ -163,7 +166,7 @@ export class RedisSubscription implements Subscription {
 
   async #close(signal: AbortSignal | undefined): Promise<void> {
     const { queue, options, onClose } = this.#setup;
-    this.#idle.end();
+    this.#ending();
     options.intake.removeEventListener("abort", this.#ending);
     const abort = (): void => {
       this.#calls.end(closedError(`settle a message of '${queue}'`, "the subscription is closed"));

@@ -33,6 +33,8 @@ const BLOCKING = {
   sentinelRetryStrategy: (): null => null,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
+  // It blocks for a second at a time.
+  commandTimeout: undefined,
   disconnectTimeout: 200,
 };
 
@@ -47,13 +49,17 @@ export function ioredisClient(client: IoredisLike): RedisClient {
   return new Ioredis(client);
 }
 
+/** What is done to a client, and to each that it is duplicated to, before its first command. */
+export type Prepare = (client: IoredisLike) => IoredisLike;
+
 /**
  * Adapts a client that belongs to the transport alone.
  *
- * @param client A `Redis`, made by the transport.
+ * @param client A `Redis` or a `Cluster`, made by the transport.
+ * @param prepare What is done to it.
  */
-export function ownedIoredis(client: IoredisLike): RedisClient {
-  return new Owned(client);
+export function ownedIoredis(client: IoredisLike, prepare: Prepare): RedisClient {
+  return client.isCluster === true ? new Ioredis(client, prepare) : new Owned(client, prepare);
 }
 
 class Ioredis implements RedisClient {
@@ -62,10 +68,12 @@ class Ioredis implements RedisClient {
   protected readonly failed = (error: unknown): void => {
     this.#lastError = error as Error;
   };
+  readonly #prepare: Prepare;
   #lastError: Error | undefined;
 
-  constructor(client: IoredisLike) {
-    this.client = client;
+  constructor(client: IoredisLike, prepare: Prepare = (same) => same) {
+    this.client = prepare(client);
+    this.#prepare = prepare;
     this.cluster = client.isCluster === true;
   }
 
@@ -102,11 +110,15 @@ class Ioredis implements RedisClient {
         lazyConnect: true,
         enableOfflineQueue: true,
         clusterRetryStrategy: (): null => null,
-        redisOptions: { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
+        redisOptions: {
+          maxRetriesPerRequest: 0,
+          autoResendUnfulfilledCommands: false,
+          commandTimeout: undefined,
+        },
       })
       : this.client.duplicate(BLOCKING);
     (copy as IoredisLike).on("error", () => {});
-    return new Blocking(copy as IoredisLike);
+    return new Blocking(copy as IoredisLike, this.#prepare);
   }
 
   onConnection(listener: ConnectionListener): () => void {

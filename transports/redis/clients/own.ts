@@ -1,7 +1,7 @@
 import type { ClusterOptions, RedisOptions } from "ioredis";
 import type { RedisClient } from "../client.ts";
 import type { ConnectionOptions } from "../options.ts";
-import { ioredisClient, type IoredisLike, ownedIoredis } from "./ioredis.ts";
+import { type IoredisLike, ownedIoredis } from "./ioredis.ts";
 import { untraced } from "./_tracing.ts";
 
 /** Longest time for a connection, and in a cluster for the answer of a node, in milliseconds. */
@@ -44,8 +44,7 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
     lazyConnect: true,
   };
   if (target.cluster === undefined) {
-    const client = untraced(new Redis(target.url, options as never));
-    return ownedIoredis(client as unknown as IoredisLike);
+    return owned(new Redis(target.url, options as never));
   }
   const clusterOptions: ClusterOptions = {
     lazyConnect: true,
@@ -54,6 +53,9 @@ export async function ownClient(target: Target, opened: () => boolean): Promise<
     // Whether a single node is silent only its own connection can tell.
     redisOptions: { socketTimeout: PATIENCE_MS, ...options },
   };
-  const client = untraced(new Cluster([...target.cluster], clusterOptions as never));
-  return ioredisClient(client as unknown as IoredisLike);
+  return owned(new Cluster([...target.cluster], clusterOptions as never));
+}
+
+function owned(client: unknown): RedisClient {
+  return ownedIoredis(client as IoredisLike, (one) => untraced(one as never));
 }

@@ -20,7 +20,8 @@ local function exchanged(job, keep, rest)
     end
   end)
   if made and not member then
-    redis.pcall('DEL', scratch)
+    -- The user may set it, and not take it away.
+    redis.pcall('SET', scratch, '', 'PX', 1)
   end
   pcall(redis.set_repl, redis.REPL_ALL)
   return member or string.sub(job, 1, keep) .. rest

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { BabelQueue, type BabelQueueOptions } from "@bq/core";
-import { systemClock } from "@bq/core/transport";
+import { type Clock, systemClock } from "@bq/core/transport";
 import { recorder } from "@bq/core/testing";
 import { test } from "../harness.ts";
 import { URN } from "./_app.ts";
@@ -19,6 +19,20 @@ function countedClock(): { readonly clock: BabelQueueOptions["clock"] & object; 
     },
   };
   return counted;
+}
+
+/** A clock that stands until it is moved. */
+class MovedClock implements Clock {
+  atMs = 0;
+  now(): number {
+    return this.atMs;
+  }
+  elapsed(): number {
+    return this.atMs;
+  }
+  sleep(_ms: number, signal?: AbortSignal): Promise<void> {
+    return systemClock.sleep(1e9, signal);
+  }
 }
 
 test("a worker looks at the clock four times a message, in batches less than three times", async () => {
@@ -55,12 +69,7 @@ test("a publish looks at the clock twice", async () => {
 });
 
 test("the time in which one handler of a batch blocks is not the next one's", async () => {
-  let atMs = 0;
-  const clock = {
-    now: (): number => atMs,
-    elapsed: (): number => atMs,
-    sleep: (_ms: number, signal?: AbortSignal): Promise<void> => systemClock.sleep(1e9, signal),
-  };
+  const clock = new MovedClock();
   const transport = new ScriptedTransport({}, { leaseMs: 1_000, extends: false });
   const seen = recorder();
   const bq = new BabelQueue(transport, {
@@ -72,7 +81,7 @@ test("the time in which one handler of a batch blocks is not the next one's", as
   });
   const blocksMs = [100, 900, 0];
   bq.handle(URN, () => {
-    atMs += blocksMs.shift()!;
+    clock.atMs += blocksMs.shift()!;
   });
   await bq.connect();
   for (let n = 0; n < 3; n++) transport.put("shop");
@@ -85,12 +94,7 @@ test("the time in which one handler of a batch blocks is not the next one's", as
 });
 
 test("the time in which a listener blocks is not the handler's either", async () => {
-  let atMs = 0;
-  const clock = {
-    now: (): number => atMs,
-    elapsed: (): number => atMs,
-    sleep: (_ms: number, signal?: AbortSignal): Promise<void> => systemClock.sleep(1e9, signal),
-  };
+  const clock = new MovedClock();
   const transport = new ScriptedTransport({}, { leaseMs: 1_000, extends: false });
   const subscribe = transport.subscribe.bind(transport);
   transport.subscribe = async (queue, options) => {
@@ -110,7 +114,7 @@ test("the time in which a listener blocks is not the handler's either", async ()
     onEvent: ({ type }) => {
       if (type !== "warning") return;
       told++;
-      atMs += 2_000;
+      clock.atMs += 2_000;
     },
   });
   let began = 0;

@@ -52,9 +52,7 @@ export class Idle<T> {
 
   /** Lets the next one look: there may be more. */
   knock(): void {
-    const next = this.#waiters.shift();
-    if (next !== undefined) next.look([]);
-    else this.#pausing?.abort();
+    if (!this.#next()) this.#pausing?.abort();
   }
 
   /** Ends every wait, now and later. */
@@ -62,6 +60,12 @@ export class Idle<T> {
     this.#over = true;
     this.#pausing?.abort();
     for (const waiter of this.#waiters.splice(0)) waiter.look([]);
+  }
+
+  #next(): boolean {
+    const next = this.#waiters.shift();
+    next?.look([]);
+    return next !== undefined;
   }
 
   async #run(): Promise<void> {
@@ -72,7 +76,7 @@ export class Idle<T> {
       const { max, look } = first;
       const brought = untilMs > nowMs ? await this.#pause(untilMs - nowMs, max, signal) : [];
       look(brought);
-      if (brought.length === max) this.knock();
+      if (brought.length === max) this.#next();
       const lateMs = this.#clock.elapsed();
       for (const late of this.#waiters.filter((waiter) => waiter.untilMs <= lateMs)) {
         this.#waiters.splice(this.#waiters.indexOf(late), 1);

@@ -19,7 +19,7 @@ export interface Reserved {
   readonly endsAtMs: number;
   /** Length of the member. */
   readonly memberLength: number;
-  /** The member, made anew for each command. */
+  /** The member, as a command names it. */
   member(): Uint8Array;
 }
 

@@ -5,13 +5,6 @@ const HEX: readonly string[] = Array.from(
   (_, byte) => byte.toString(16).padStart(2, "0"),
 );
 
-/** A token of its own, from random bytes. */
-export function tokenOf(bytes: (length: number) => Uint8Array): string {
-  let token = "";
-  for (const byte of bytes(TOKEN_BYTES)) token += HEX[byte]!;
-  return token;
-}
-
 /** Hands out tokens, each for one reservation. */
 export class TokenPurse {
   readonly #bytes: (length: number) => Uint8Array;

@@ -24,7 +24,7 @@ import type { Link } from "./_link.ts";
 import { replyText } from "./_reply.ts";
 import type { ScriptCall } from "./_script.ts";
 import { scoreOf } from "./scores.ts";
-import { tokenOf } from "./_tokens.ts";
+import { TokenPurse } from "./_tokens.ts";
 
 /** Most receives at a time. */
 const LARGEST_LANES = 64;
@@ -94,11 +94,12 @@ export class RedisSubscription implements Subscription {
     const { client } = link;
     const { wakeKey: key } = layout;
     if (key !== undefined && client.duplicate !== undefined) {
+      const [token] = new TokenPurse(context.bytes).take(1);
       this.#bell = new Bell({
         link,
         duplicate: () => client.duplicate!(),
         key,
-        ringKey: `${key}:${tokenOf(context.bytes)}`,
+        ringKey: `${key}:${token}`,
         reserve: setup.leases
           ? (max, withinMs) => layout.work(max, [], clock.now(), withinMs)
           : undefined,

@@ -17,6 +17,8 @@ class Line implements RedisClient {
   readonly #port: number;
   readonly #inner: Promise<RespClient>;
   readonly sent: string[] = [];
+  /** How long the server was asked to block, in seconds. */
+  readonly slices: number[] = [];
   readonly copies: Line[] = [];
   /** An answer is handed on when this has resolved. */
   hold: Promise<void> = Promise.resolve();
@@ -32,6 +34,7 @@ class Line implements RedisClient {
 
   async call(args: readonly RedisArgument[]): Promise<never> {
     this.sent.push(String(args[0]));
+    if (args[0] === "BLPOP") this.slices.push(Number(args.at(-1)));
     if (this.cut) throw new Error("the line is cut");
     const answer = await (await this.#inner).call(...args);
     await this.hold;
@@ -347,6 +350,24 @@ test(
       await waiting;
       const { score } = (await lab.look()).reserved[0]!;
       assert.ok(score >= lab.now + 90, `${score}`);
+    }),
+  { ignore },
+);
+
+test(
+  "R19 a wait blocks for a second at a time, and no longer than the receive has",
+  () =>
+    scene(async ({ lab, line, subscription, intake, blocking }) => {
+      assert.deepEqual(await subscription.receive(1, 500), []);
+      // On a machine that was too slow to block at all there are none.
+      for (const slice of line.copies[0]?.slices ?? []) {
+        assert.ok(slice > 0 && slice <= 0.5, `${slice} s`);
+      }
+      const waiting = subscription.receive(1, FOREVER_MS);
+      await isBlocked(lab);
+      intake.abort();
+      assert.deepEqual(await waiting, []);
+      assert.equal(blocking().slices.at(-1), 1);
     }),
   { ignore },
 );
